@@ -15,7 +15,8 @@ from tilewright.arith import (
     solve_linear_equations,
     solve_linear_inequalities,
 )
-from tilewright.ir.expr import EQ, GE, LE, IntImm, Range, Var
+from tilewright.arith.inequalities import solve_inequalities_as_conditions
+from tilewright.ir.expr import EQ, GE, LE, IntImm, Range, Var, is_const
 from tilewright.ir.operators import add, const, equal, multiply
 
 x, y, z = (Var(name) for name in "xyz")
@@ -167,8 +168,8 @@ def test_ranges_of_a_triangle(same: Any) -> None:
     found = solve_linear_inequalities(system, [x, y], ranges)
     assert isinstance(found, IntConstraints)
     assert same(found.ranges[y].min, 0) and same(found.ranges[y].extent, 6)
-    assert same(found.ranges[x].min, y + 10) and same(found.ranges[x].extent, 11 - y * 2)
-    assert not found.relations
+    assert same(found.ranges[x].min, y + 10) and same(found.ranges[x].extent, 11)
+    assert len(found.relations) == 1 and same(found.relations[0], x + y <= 20)
     moved = solve_linear_inequalities(system, [x, y], ranges, deskew_range=True)
     assert isinstance(moved, IntConstraintsTransform)
     new_x, new_y = moved.dst.variables
@@ -186,3 +187,12 @@ def test_group_bounds(same: Any) -> None:
     scaled = IntGroupBounds(3, [const(4)], [], [const(14)]).find_best_range()
     assert scaled is not None and same(scaled.min, 2) and same(scaled.extent, 3)
     assert IntGroupBounds(1, [const(4)], [], []).find_best_range() is None
+
+
+def test_inequalities_as_conditions() -> None:
+    """Each variable has bounds in terms of those after it; a bound that another implies is left out."""
+    ranges = {x: Range(-100, 100), y: Range(0, 10)}
+    found = solve_inequalities_as_conditions([x, y], ranges, [LE(x + y, 20), GE(x - y, 10)])
+    assert [str(one) for one in found] == ["x >= y + 10", "x <= 20 - y", "y >= 0", "y <= 5"]
+    (impossible,) = solve_inequalities_as_conditions([x], {x: Range(0, 4)}, [GE(x, 9)])
+    assert is_const(impossible, 0)

@@ -15,7 +15,7 @@ def test_defaults() -> None:
     buffer = decl_buffer((n, 4), "float16", name="A")
     assert buffer.name == "A" and buffer.dtype == "float16" and buffer.shape[0] is n
     assert buffer.strides == () and str(buffer.elem_offset) == "0"
-    assert buffer.data_alignment == DEFAULT_ALIGNMENT == 64 and buffer.offset_factor == 1
+    assert buffer.data_alignment == DEFAULT_ALIGNMENT == 128 and buffer.offset_factor == 1
     assert buffer.scope() == "global" and buffer.data.name == "A"
     assert decl_buffer((4,), scope="shared").scope() == "shared"
     assert decl_buffer(4).shape[0].value == 4  # type: ignore[attr-defined]

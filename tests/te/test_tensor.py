@@ -10,6 +10,7 @@ import pytest
 import tilewright as tvm
 from tilewright import te
 from tilewright.ir.expr import ProducerLoad
+from tilewright.ir.serialize import load_json, save_json
 from tilewright.support.errors import ExpressionError
 
 
@@ -94,3 +95,15 @@ def test_an_element_and_a_tensor_make_a_tensor() -> None:
     for made in (x + a, a[0, 0] - a, a[0, 0].asobject() * a, a / x, x / a):
         assert isinstance(made, te.Tensor) and made.ndim == 2
     assert isinstance(x + te.placeholder((), name="s"), tvm.tir.PrimExpr)
+
+
+def test_json_of_tensors() -> None:
+    """A graph of tensors comes back whole: what one reads is what the other gives."""
+    a = te.placeholder((2, 4), name="A")
+    k = te.reduce_axis((0, 4), "k")
+    b = te.compute((2,), lambda i: te.sum(a[i, k], axis=k), name="B")
+    _, d = te.compute((2,), lambda i: (b[i], b[i] + 1), name="CD")
+    read_b, read_d = load_json(save_json([b, d]))
+    assert read_d.value_index == 1 and read_d.op.num_outputs == 2 and read_d.op.output(1) is read_d
+    assert read_d.op.input_tensors == (read_b,) and read_b.op.output(0) is read_b
+    assert str(read_b.op.body[0]) == str(b.op.body[0])

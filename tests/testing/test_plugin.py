@@ -49,3 +49,59 @@ def test_the_plugin(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) 
     ran = pytester.runpytest_inprocess("-p", "tilewright.testing.plugin", "-v")
     ran.assert_outcomes(passed=8, xfailed=1, skipped=1)
     ran.stdout.fnmatch_lines(["*test_named[[]second[]]*"])
+
+
+CHOSEN = """
+import pytest
+from tilewright import testing
+
+class Opaque:
+    pass
+
+@testing.parametrize_targets("llvm", "vulkan")
+def test_without_a_device(target):
+    assert target == "llvm"
+
+@pytest.mark.parametrize("target", ["llvm", "metal"])
+def test_with_a_device(target, dev):
+    assert target == "llvm" and dev.device_type == 1
+
+@testing.known_failing_targets("llvm")
+@testing.parametrize_targets("llvm")
+def test_fails(target):
+    raise AssertionError(target)
+
+class TestCache:
+    size = testing.parameter(1, 2)
+    other = testing.parameter("a", "b")
+    calls = 0
+
+    @testing.fixture(cache_return_value=True)
+    def twice(self, size):
+        type(self).calls += 1
+        return {"value": 2 * size}
+
+    @testing.fixture(cache_return_value=True)
+    def opaque(self):
+        return Opaque()
+
+    def test_copies(self, size, other, twice):
+        assert twice.pop("value") == 2 * size
+
+    def test_made_once(self):
+        assert self.calls == 2
+
+    def test_shared(self, request):
+        with pytest.raises(TypeError, match="how it is copied"):
+            request.getfixturevalue("opaque")
+"""
+
+
+def test_chosen_targets_and_cached_fixtures(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A test that chooses targets is skipped on those that cannot run; a cached value is made once and copied."""
+    monkeypatch.setenv("TVM_TEST_TARGETS", "llvm")
+    pytester.makepyfile(CHOSEN)
+    ran = pytester.runpytest_inprocess("-p", "tilewright.testing.plugin", "-q")
+    ran.assert_outcomes(passed=8, skipped=2, xfailed=1)

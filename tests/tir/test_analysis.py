@@ -310,22 +310,25 @@ def test_regions_of_nested_blocks() -> None:
 
 
 def test_regions_of_a_reduction() -> None:
-    """What a reduction initialises and updates is written, not read."""
+    """A reduction reads what it updates."""
     a, b = decl_buffer((16, 16), name="A"), decl_buffer((16,), name="B")
     i, k = IterVar((0, 16), "vi", IterVar.DataPar), IterVar((0, 16), "vk", IterVar.CommReduce)
     update = BufferStore(b, b[i.var] + a[i.var, k.var], [i.var])
     made = Block([i, k], [], [], "sum", update, init=BufferStore(b, 0.0, [i.var]))
     reads, writes, _ = get_block_access_region(made, {each.data: each for each in (a, b)})
-    assert regions(reads) == {"A": [("vi", "1"), ("vk", "1")]} and regions(writes) == {"B": [("vi", "1")]}
+    assert regions(reads) == {"B": [("vi", "1")], "A": [("vi", "1"), ("vk", "1")]}
+    assert regions(writes) == {"B": [("vi", "1")]}
 
 
 def test_regions_through_a_view() -> None:
-    """An access through a matched buffer touches what the view covers."""
+    """An access through a matched buffer touches its place in the buffer behind it."""
     b, view = decl_buffer((16,), name="B"), decl_buffer((4,), name="V")
     match = MatchBufferRegion(view, BufferRegion(b, (Range.from_min_extent(8, 4),)))
-    made = Block([], [], [], "block", BufferStore(view, 1.0, [0]), match_buffers=[match])
+    made = Block([], [], [], "block", BufferStore(view, 1.0, [2]), match_buffers=[match])
     _, writes, _ = get_block_access_region(made, {b.data: b})
-    assert regions(writes) == {"B": [("8", "4")]}
+    assert regions(writes) == {"B": [("10", "1")]}
+    opaque = Block([], [], [], "block", Evaluate(view.data), match_buffers=[match])
+    assert regions(get_block_access_region(opaque, {b.data: b})[2]) == {"B": [("8", "4")]}
 
 
 def test_regions_without_bounds() -> None:

@@ -218,3 +218,25 @@ def test_long_programs() -> None:
         builder.let(f"v{number}", number)
     made = builder.get()
     assert isinstance(made, LetStmt) and made.var.name == "v0"
+
+
+def test_memory_of_the_builder_is_a_pointer():
+    """A name of the builder's for memory can be a parameter, and what a plain store writes to."""
+    builder = tir.ir_builder.create()
+    memory = builder.pointer("float32", name="A")
+    builder.emit(tir.Store(memory, 1.0, 0))
+    function = tir.PrimFunc([memory], builder.get())
+    assert function.params[0] is function.body.buffer_var is memory.asobject()
+
+
+def test_loops_without_names():
+    """Loops that are not named are i, j, k, then i_0, i_1."""
+    builder = tir.ir_builder.create()
+    names = []
+    for _ in range(5):
+        with builder.for_range(0, 2) as i:
+            names.append(i.name)
+            builder.emit(tir.Evaluate(i))
+    with builder.for_range(0, 2, name="row") as row:
+        names.append(row.name)
+    assert names == ["i", "j", "k", "i_0", "i_1", "row"]

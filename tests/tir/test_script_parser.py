@@ -105,7 +105,7 @@ class TestMeaning:
         assert isinstance(root, BlockRealize) and root.block.name_hint == "root"
         loop: Any = root.block.body
         block = loop.body.body.body.block
-        assert [region.buffer.name for region in block.reads] == ["A", "B"]
+        assert [region.buffer.name for region in block.reads] == ["C", "A", "B"]
         assert [region.buffer.name for region in block.writes] == ["C"]
         assert [axis.iter_type for axis in block.iter_vars] == [
             IterVar.DataPar,

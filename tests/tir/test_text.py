@@ -48,7 +48,7 @@ def test_matmul() -> None:
             for i, j, k in T.grid(16, 16, 16):
                 with T.block("C"):
                     vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    T.reads(A[vi, vk], B[vj, vk])
+                    T.reads(C[vi, vj], A[vi, vk], B[vj, vk])
                     T.writes(C[vi, vj])
                     with T.init():
                         C[vi, vj] = T.float32(0.0)

@@ -18,7 +18,7 @@ from tilewright.arith.int_set_eval import eval_int_set
 from tilewright.arith.pattern import integer_coefficients
 from tilewright.arith.pool import FALSE
 from tilewright.ir import operators
-from tilewright.ir.expr import EQ, GE, GT, LE, LT, And, ExprLike, IntImm, PrimExpr, Range, Var
+from tilewright.ir.expr import EQ, GE, GT, LE, LT, And, ExprLike, IntImm, PrimExpr, Range, Var, is_const
 from tilewright.ir.functor import substitute_expr, uses_var
 
 Inequality = tuple[dict[Var, int], PrimExpr]
@@ -51,6 +51,44 @@ def solve_linear_inequalities(
     return _deskew(source, solved) if deskew_range else solved
 
 
+def solve_inequalities_as_conditions(
+    variables: Sequence[Var], ranges: Mapping[Var, Range] | None, equations: Sequence[ExprLike]
+) -> list[PrimExpr]:
+    """The same system as bounds: for each variable its lower and its upper ones in terms of the variables after it,
+    then what is not linear. A bound that another one implies is left out."""
+    source = IntConstraints(variables, ranges, equations)
+    analyzer = AnalyzerCore()
+    linear, others = _read(source, analyzer)
+    bounds, remaining = _eliminate(linear, source.variables, analyzer)
+    for variable, known in source.ranges.items():
+        _bind_loosely(analyzer, variable, known)
+    conditions: list[PrimExpr] = [operators.less_equal(rest, 0) for _, rest in remaining]
+    for variable in source.variables:
+        group = bounds[variable]
+        scaled = operators.multiply(variable, group.coef)
+        conditions += [operators.equal(scaled, bound) for bound in group.equal]
+        for compare, sides in ((operators.greater_equal, group.lower), (operators.less_equal, group.upper)):
+            kept: list[PrimExpr] = []
+            for bound in sides:
+                if any(analyzer.can_prove(compare(other, bound)) for other in kept):
+                    continue
+                kept = [other for other in kept if not analyzer.can_prove(compare(bound, other))]
+                kept.append(bound)
+            conditions += [compare(scaled, bound) for bound in kept]
+    found = [
+        simplified
+        for condition in (*conditions, *others)
+        if not isinstance(simplified := _decided(condition), IntImm) or not simplified.value
+    ]
+    return [FALSE] if any(isinstance(one, IntImm) for one in found) else found
+
+
+def _decided(condition: PrimExpr) -> PrimExpr:
+    """True or false where that is known without the bounds of the variables; otherwise the condition as it is."""
+    simplified = AnalyzerCore().simplify(condition)
+    return simplified if isinstance(simplified, IntImm) else condition
+
+
 def _to_ranges(source: IntConstraints) -> IntConstraints:
     analyzer = AnalyzerCore()
     linear, others = _read(source, analyzer)
@@ -73,7 +111,9 @@ def _to_ranges(source: IntConstraints) -> IntConstraints:
             ranges[variable] = found
         relations += _unproved(variable, group, found, analyzer)
         if found is not None and analyzer.const_int_bound(found.extent).min_value > 0:
-            if isinstance(found.extent, IntImm) and found.extent.value == 1:
+            if is_const(found.extent, 1) and isinstance(found.min, IntImm):
+                analyzer.bind(variable, found.min)
+            elif is_const(found.extent, 1):
                 low = analyzer.const_int_bound(found.min).pair()
                 analyzer.bounds.variables[variable] = low
             else:

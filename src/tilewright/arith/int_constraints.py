@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
 from tilewright.arith.core import AnalyzerCore
 from tilewright.ir import operators
@@ -56,7 +57,11 @@ class IntGroupBounds(Node):
                 length = analyzer.const_int_bound(extent).pair()[1]
                 if best is None or length <= best[0]:
                     best = length, first, extent
-        return None if best is None else Range.from_min_extent(best[1], best[2])
+        if best is None:
+            return None
+        # The longest that it gets: how it depends on other variables is left to the relations.
+        longest = IntImm(best[2].dtype, int(best[0])) if best[0] < inf else best[2]
+        return Range.from_min_extent(best[1], longest)
 
 
 def _rounded_up(value: PrimExpr, divisor: PrimExpr) -> PrimExpr:

@@ -31,6 +31,11 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "runtime.library": "TVMArray=DLTensor",
         "support.dtype": "DataType",
     },
+    "arith._ffi_api": {
+        "arith": "*",
+        "arith.inequalities": "SolveInequalitiesAsCondition=solve_inequalities_as_conditions",
+        "tir.analysis": "DomainTouched=domain_touched",
+    },
     "arith.int_solver": {
         "arith": (
             "IntConstraints IntConstraintsTransform IntGroupBounds solve_linear_equations solve_linear_inequalities"
@@ -76,6 +81,32 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "ir.instrument": (
             "PassInstrument PassPrintingInstrument PassTimingInstrument PrintAfterAll PrintBeforeAll pass_instrument"
         ),
+    },
+    "ir._ffi_api": {"ir": "*"},
+    "meta_schedule.builder.builder": {
+        "meta_schedule.builder": "Builder BuilderInput BuilderResult PyBuilder",
+    },
+    "meta_schedule.builder.local_builder": {
+        "meta_schedule.builder": "LocalBuilder T_BUILD T_EXPORT default_build default_export",
+    },
+    "meta_schedule.database.database": {
+        "meta_schedule.database": "Database PyDatabase TuningRecord Workload",
+    },
+    "meta_schedule.database.json_database": {"meta_schedule.database": "JSONDatabase"},
+    "meta_schedule.search_strategy.replay_trace": {"meta_schedule.search_strategy": "ReplayTrace"},
+    "meta_schedule.search_strategy.search_strategy": {
+        "meta_schedule.search_strategy": "MeasureCandidate PySearchStrategy SearchStrategy",
+    },
+    "meta_schedule.space_generator.schedule_fn": {"meta_schedule.space_generator": "ScheduleFn"},
+    "meta_schedule.space_generator.space_generator": {
+        "meta_schedule.space_generator": "PySpaceGenerator SpaceGenerator",
+    },
+    "meta_schedule.space_generator.space_generator_union": {
+        "meta_schedule.space_generator": "SpaceGeneratorUnion",
+    },
+    "meta_schedule.task_scheduler.round_robin": {"meta_schedule.task_scheduler": "RoundRobin"},
+    "meta_schedule.task_scheduler.task_scheduler": {
+        "meta_schedule.task_scheduler": "PyTaskScheduler TaskScheduler",
     },
     "parser": {
         "relay.from_text": "fromtext parse parse_expr",

@@ -56,11 +56,12 @@ def schedule_to_module(
     keep_trivial = bool(PassContext.current().get("tir.debug_keep_trivial_loop"))
     body = schedule_ops(normalized, ranges, keep_trivial)
     function = to_prim_func(args, body, binds)
-    noalias = bool(PassContext.current().get("tir.noalias"))
-    attributes: dict[str, Any] = {"global_symbol": name}
-    if noalias:
-        attributes["tir.noalias"] = True
-    return IRModule({name: function.with_attr(attributes)})
+    return IRModule({name: function.with_attr({"global_symbol": name, **_aliasing()})})
+
+
+def _aliasing() -> dict[str, Any]:
+    """The attribute of functions whose arguments do not overlap, unless the context says that they may."""
+    return {"tir.noalias": True} if PassContext.current().get("tir.noalias") else {}
 
 
 def lower(
@@ -74,7 +75,7 @@ def lower(
     if isinstance(inp, Schedule):
         module = schedule_to_module(inp, args, name, binds)
     elif isinstance(inp, PrimFunc):
-        module = IRModule({name: inp.with_attr("global_symbol", name)})
+        module = IRModule({name: inp.with_attr({"global_symbol": name, **_aliasing()})})
     elif isinstance(inp, IRModule):
         module = inp
     else:

@@ -20,8 +20,8 @@ from tilewright.support.node import Children, Node, node
 from tilewright.support.slot import BUFFER_STORE
 from tilewright.support.span import Span
 
-DEFAULT_ALIGNMENT = 64
-"""Bytes: what the runtime's allocations and the arguments of compiled functions are aligned to."""
+DEFAULT_ALIGNMENT = 128
+"""Bytes: TVM's default, which asks for nothing. A buffer with another alignment requires it of its memory."""
 
 READ, WRITE = 1, 2
 
@@ -152,7 +152,7 @@ def decl_buffer(
     buffer_type: str = "",
     span: Span | None = None,
 ) -> Buffer:
-    """A new symbolic buffer; what is not given is compact, aligned to 64 bytes and starts at offset zero."""
+    """A new symbolic buffer; what is not given is compact and starts at offset zero."""
     kind = DataType(dtype or "float32")
     dimensions = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     extents = tuple(operators.as_expr(extent) for extent in dimensions)
@@ -161,7 +161,7 @@ def decl_buffer(
         elem_offset = Var(f"{name}_elem_offset", index_type)
     if data is None:
         storage = DataType("int8") if kind.is_bool else kind
-        data = Var(name, PointerType(PrimType(storage), scope), span)
+        data = Var(name, PointerType(PrimType(storage), "" if scope == "global" else scope), span)
     stride_values = tuple(operators.as_expr(stride) for stride in strides or ())
     if stride_values and len(stride_values) != len(extents):
         raise ExpressionError(f"buffer {name} has {len(extents)} dimensions and {len(stride_values)} strides")

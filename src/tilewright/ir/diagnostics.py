@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from tilewright.support.errors import DiagnosticError
+from tilewright.support.errors import DiagnosticError, TilewrightError
 from tilewright.support.span import Span
 
 
@@ -120,3 +120,12 @@ def override_renderer(render_func: Callable[[DiagnosticContext], None] | None) -
     _overriding.clear()
     if render_func is not None:
         _overriding.append(lambda: DiagnosticRenderer(render_func))
+
+
+def report(problem: TilewrightError) -> None:
+    """Show an error that is about to be raised to the user's renderer, where there is one. Without, the error itself
+    says everything."""
+    if _overriding:
+        context = DiagnosticContext(None)
+        context.emit(Diagnostic(DiagnosticLevel.ERROR, problem.span, problem.message))
+        context.renderer.render(context)

@@ -139,7 +139,7 @@ class Reduce(PrimExpr):
 
     def __init__(
         self,
-        combiner: CommReducer,
+        combiner: CommReducer | None,
         src: Sequence[ExprLike],
         rdom: Sequence[IterVar],
         condition: ExprLike,
@@ -157,7 +157,7 @@ class Reduce(PrimExpr):
             raise ExpressionError(
                 f"a reduction of {len(self.source)} values has no value number {value_index}"
             )
-        if len(combiner.lhs) != len(self.source):
+        if combiner is not None and len(combiner.lhs) != len(self.source):
             raise ExpressionError(
                 f"the combiner takes {len(combiner.lhs)} values at a time, the reduction gives {len(self.source)}"
             )

@@ -309,6 +309,8 @@ class Var(PrimExpr):
     span: Span | None = None
 
     def __init__(self, name: str = "tindex", dtype: str | Type = INT32, span: Span | None = None) -> None:
+        if not isinstance(name, str):
+            raise ExpressionError(f"the name of a variable is a string, not {name!r}")
         self.name = name
         if isinstance(dtype, Type):
             self.type_annotation = dtype

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.ir.attrs import ATTRIBUTE_CLASSES, DictAttrs
+from tilewright.ir.convert import convert
 from tilewright.ir.serialize import node_classes
 from tilewright.support.errors import TilewrightError
 from tilewright.support.slot import ALL_LEVELS
@@ -18,7 +19,7 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
     """A node of a class: ``make_node("IntImm", dtype="int32", value=1)``, ``make_node("tir.Add", a=x, b=y)``,
     ``make_node("DictAttrs", axis=1)``, or attributes of an operator by their name."""
     if type_key == "DictAttrs":
-        return DictAttrs(kwargs)
+        return DictAttrs({name: convert(value) for name, value in kwargs.items()})
     ALL_LEVELS.value()
     if type_key in ATTRIBUTE_CLASSES:
         return ATTRIBUTE_CLASSES[type_key](**kwargs)

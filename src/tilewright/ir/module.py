@@ -6,7 +6,7 @@ A pass takes a module and returns a new one; it never modifies its input. Users 
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tilewright.ir.attrs import DictAttrs
@@ -20,12 +20,22 @@ from tilewright.support.node import Node
 from tilewright.support.slot import GRAPH_FILE, GRAPH_FUNCTION, MODULE_LOOK, MODULE_SCRIPT, MODULE_TEXT
 
 
+class _Functions(dict[GlobalVar, BaseFunc]):
+    """The functions of a module; programs take the first of their items."""
+
+    __slots__ = ()
+
+    def items(self) -> list[tuple[GlobalVar, BaseFunc]]:  # type: ignore[override]
+        """Pairs of variables and functions, as a list."""
+        return list(dict.items(self))
+
+
 class IRModule(Node):
     """Functions by global variable, type definitions by global type variable, and attributes of the whole."""
 
     __slots__ = ("_names", "_type_names", "attrs", "functions", "type_definitions")
 
-    functions: dict[GlobalVar, BaseFunc]
+    functions: _Functions
     type_definitions: dict[GlobalTypeVar, Any]
     attrs: DictAttrs
 
@@ -35,7 +45,7 @@ class IRModule(Node):
         type_definitions: Mapping[Any, Any] | None = None,
         attrs: DictAttrs | Mapping[str, Any] | None = None,
     ) -> None:
-        self.functions = {}
+        self.functions = _Functions()
         self.type_definitions = {}
         self._names: dict[str, GlobalVar] = {}
         self._type_names: dict[str, GlobalTypeVar] = {}
@@ -136,7 +146,7 @@ class IRModule(Node):
         """This module. In TVM, it may be changed in place afterwards; here, passes make new ones."""
         return self
 
-    def functions_items(self) -> ItemsView[GlobalVar, BaseFunc]:
+    def functions_items(self) -> list[tuple[GlobalVar, BaseFunc]]:
         """Pairs of variable and function."""
         return self.functions.items()
 

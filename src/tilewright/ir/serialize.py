@@ -87,7 +87,7 @@ def _parts(value: Any) -> list[Any]:
     if isinstance(value, Op):
         return []
     if isinstance(value, Node):
-        return [getattr(value, name) for name in _saved_slots(value)]
+        return [value.saved_slot(name) for name in _saved_slots(value)]
     if isinstance(value, Attrs):
         return [dict(value.items())]
     if isinstance(value, (tuple, list)):
@@ -296,7 +296,7 @@ class _Reader:
         if "span" in all_slots(node_class):
             object.__setattr__(made, "span", None)
         _check_children(made)
-        return made
+        return made.loaded()
 
     def module(self, entry: dict[str, Any]) -> IRModule:
         functions, types, attributes = entry["module"]

@@ -1,12 +1,43 @@
-"""The entry points of MetaSchedule that other programs call, on AutoScheduler's search.
+"""MetaSchedule: tuning of block schedules, task by task.
 
-TVM's own MetaSchedule came after version 0.8, whose interface this package has. PyTorch's backend ``tvm`` calls two of
-its functions (``torch.compile(model, backend="tvm", options={"scheduler": "meta_schedule", "trials": 200})``):
-``relay_integration.tune_relay`` and ``relay_integration.compile_relay``. They are here, and they tune with
-``auto_scheduler``; its spaces, postprocessors and databases are not.
+The parts are those of TVM 0.8: a ``TuneContext`` has a module, a target, a generator of design spaces
+(``space_generator``) and a strategy (``search_strategy``); a task scheduler has builders and runners measure
+candidates, and puts what they measured into a ``database``. ``relay_integration`` has the two functions that PyTorch's
+backend ``tvm`` calls; they tune whole models with AutoScheduler.
 """
 
-from tilewright.meta_schedule import relay_integration, utils
+from tilewright.meta_schedule import (
+    arg_info,
+    builder,
+    database,
+    integration,
+    relay_integration,
+    runner,
+    search_strategy,
+    space_generator,
+    task_scheduler,
+    testing,
+    utils,
+)
 from tilewright.meta_schedule.relay_integration import Database, compile_relay, tune_relay
+from tilewright.meta_schedule.search_strategy import MeasureCandidate
+from tilewright.meta_schedule.tune_context import TuneContext
 
-__all__ = ["Database", "compile_relay", "relay_integration", "tune_relay", "utils"]
+__all__ = [
+    "Database",
+    "MeasureCandidate",
+    "TuneContext",
+    "arg_info",
+    "builder",
+    "compile_relay",
+    "database",
+    "integration",
+    "relay_integration",
+    "runner",
+    "search_strategy",
+    "space_generator",
+    "task_scheduler",
+    "testing",
+    "tune_relay",
+    "utils",
+]

@@ -65,6 +65,14 @@ class Node(Object):
         """This node with each child replaced by ``function(child)``; this very node if nothing changed."""
         return self
 
+    def saved_slot(self, name: str) -> Any:
+        """What is written for a slot; a node that its own parts refer to writes something else there."""
+        return getattr(self, name)
+
+    def loaded(self: T) -> T:
+        """This node after its slots were read: what ``saved_slot`` wrote is what it stands for again."""
+        return self
+
     def rebuild(self: T, **changes: Any) -> T:
         """``replace`` for children; a class whose other slots follow from its children overrides this."""
         return self.replace(**changes)  # type: ignore[attr-defined, no-any-return]

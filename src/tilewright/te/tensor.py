@@ -114,6 +114,10 @@ class Tensor(DataProducer, ManyElements):
             return self is not other
         return ExprOp.__ne__(self, other) if isinstance(other, ExprOp) else True
 
+    def loaded(self) -> Tensor:
+        """The tensor that its operation has."""
+        return self.op.output(self.value_index)
+
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
@@ -205,6 +209,18 @@ class Operation(Node):
             Tensor(self, index, tuple(shape), dtype)
             for index, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True))
         )
+
+    def saved_slot(self, name: str) -> Any:
+        """The tensors refer to the operation: their types are written in their place."""
+        if name == "outputs":
+            return tuple((tensor.shape, tensor.dtype) for tensor in self.outputs)
+        return super().saved_slot(name)
+
+    def loaded(self) -> Operation:
+        types: Any = self.outputs
+        outputs = [Tensor(self, index, shape, dtype) for index, (shape, dtype) in enumerate(types)]
+        object.__setattr__(self, "outputs", tuple(outputs))
+        return self
 
     def output(self, index: int) -> Tensor:
         """The tensor of this number."""

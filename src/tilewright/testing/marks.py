@@ -6,8 +6,10 @@ pytest is loaded when a helper is used; it comes with ``pip install tilewright[t
 from __future__ import annotations
 
 import copy
+import copyreg
 import functools
 import importlib.util
+import inspect
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -103,22 +105,25 @@ def requires_package(*packages: str) -> Any:
     return _pytest().mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
 
 
+def target_marks(target: str | Target) -> list[Any]:
+    """What a test on this target is marked with: it is skipped where the target cannot run."""
+    return [_pytest().mark.skipif(not device_enabled(target), reason=f"{target} cannot run here")]
+
+
 def parametrize_targets(*args: Any) -> Any:
-    """Run a test that takes ``target`` and ``dev`` on each of these targets that can run, or on every enabled one."""
+    """Run a test that takes ``target``, ``dev`` or both on each of these targets that can run, or on every enabled
+    one."""
 
     def apply(function: Any, targets: Sequence[str]) -> Any:
-        chosen = targets or [name for name, _ in enabled_targets()]
-        pytest = _pytest()
-        parameters = [
-            pytest.param(
-                name,
-                device(Target(name).kind.name, 0),
-                marks=[] if device_enabled(name) else [pytest.mark.skip(reason=f"{name} cannot run here")],
-                id=name,
-            )
-            for name in chosen
-        ]
-        return pytest.mark.parametrize(("target", "dev"), parameters)(function)
+        taken = inspect.signature(function).parameters
+        # Without either of its own, the test has a fixture that takes the target.
+        names = [name for name in ("target", "dev") if name in taken] or ["target"]
+        parameters = []
+        for name in targets or [name for name, _ in enabled_targets()]:
+            values = {"target": name, "dev": device(Target(name).kind.name, 0)}
+            chosen = [values[one] for one in names]
+            parameters.append(_pytest().param(*chosen, marks=target_marks(name), id=name))
+        return _pytest().mark.parametrize(",".join(names), parameters)(function)
 
     if len(args) == 1 and callable(args[0]):
         return apply(args[0], ())
@@ -191,17 +196,44 @@ def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
 
 
 def _cached(func: Any) -> Any:
-    """The function, called once for arguments that print the same."""
+    """The function, called once for arguments that print the same. The instance of a test class, which each test has
+    its own of, is not one of them."""
     known: dict[str, Any] = {}
+    instances = 1 if next(iter(inspect.signature(func).parameters), "") == "self" else 0
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
-        key = repr((args, sorted(kwargs.items())))
+        named = {name: value for name, value in kwargs.items() if name != "self"}
+        key = repr((args[instances:], sorted(named.items())))
         if key not in known:
-            known[key] = func(*args, **kwargs)
+            value = func(*args, **kwargs)
+            _require_copies(value)
+            known[key] = value
         return copy.deepcopy(known[key])
 
     return call
+
+
+def _require_copies(value: Any) -> None:
+    """Raise ``TypeError`` for a value whose class does not say how it is copied: tests would share parts of it."""
+    kind = type(value)
+    if isinstance(value, dict):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        for element in value:
+            _require_copies(element)
+        return
+    says = hasattr(kind, "__deepcopy__") or kind.__module__ == "builtins" or kind in copyreg.dispatch_table
+    if not (
+        says
+        or kind.__reduce__ is not object.__reduce__
+        or kind.__reduce_ex__ is not object.__reduce_ex__
+        or callable(value)
+    ):
+        raise TypeError(
+            f"a fixture that is cached gives {kind.__name__}, which does not say how it is copied: "
+            "define __deepcopy__ or __reduce__, or leave out cache_return_value"
+        )
 
 
 def identity_after(x: Any, sleep: float) -> Any:

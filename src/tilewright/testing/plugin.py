@@ -1,8 +1,8 @@
 """A pytest plugin: ``pytest_plugins = ["tilewright.testing.plugin"]`` in a conftest.
 
 A test that takes ``target`` or ``dev``, and does not choose targets itself, runs on every enabled target; the
-decorators ``exclude_targets`` and ``known_failing_targets`` exclude some, or expect them to fail. Fixtures of one
-``parameters`` call vary together.
+decorators ``exclude_targets`` and ``known_failing_targets`` exclude some, or expect them to fail. A test that chooses
+targets is skipped on those that cannot run. Fixtures of one ``parameters`` call vary together.
 """
 
 from __future__ import annotations
@@ -11,36 +11,53 @@ from typing import Any
 
 import pytest
 
+from tilewright.runtime.device import Device, device
 from tilewright.target.target import Target
-from tilewright.testing.marks import EXCLUDED, FAILING, GROUP, enabled_targets
+from tilewright.testing.marks import EXCLUDED, FAILING, GROUP, enabled_targets, target_marks
+
+_target_to_requirement = target_marks
+
+
+@pytest.fixture
+def dev(target: str) -> Device:
+    """The first device of the target."""
+    return device(Target(target).kind.name, 0)
 
 
 def pytest_generate_tests(metafunc: Any) -> None:
     """Run the test for each target, and for each set of values."""
     _vary_groups(metafunc)
-    names = [name for name in ("target", "dev") if name in metafunc.fixturenames]
-    if names and not _is_parametrized(metafunc, names):
-        metafunc.parametrize(",".join(names), _targets(metafunc.function, names), scope="session")
+    if "target" in metafunc.fixturenames and not _is_given(metafunc, "target"):
+        metafunc.parametrize("target", _targets(metafunc.function), scope="session")
 
 
-def _is_parametrized(metafunc: Any, names: list[str]) -> bool:
-    """True if a mark or a fixture of the test's own gives one of these arguments."""
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Mark tests by their targets: what cannot run is skipped, what is known to fail may."""
+    for item in items:
+        target = getattr(item, "callspec", None) and item.callspec.params.get("target")
+        if not isinstance(target, (str, Target)):
+            continue
+        for mark in target_marks(target):
+            item.add_marker(mark)
+        if _is_named(target, getattr(item.function, FAILING, ())):
+            item.add_marker(pytest.mark.xfail(reason=f"is known to fail on {target}"))
+
+
+def _is_given(metafunc: Any, name: str) -> bool:
+    """True if a mark or a fixture of the test's own gives this argument."""
     marked = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     given = {part.strip() for one in marked for part in (one.split(",") if isinstance(one, str) else one)}
-    return any(name in given or name in metafunc._arg2fixturedefs for name in names)
+    return name in given or name in metafunc._arg2fixturedefs
 
 
-def _targets(function: Any, names: list[str]) -> list[Any]:
-    excluded, failing = getattr(function, EXCLUDED, ()), getattr(function, FAILING, ())
-    made = []
-    for name, device in enabled_targets():
-        kind = Target(name).kind.name
-        if kind in excluded or name in excluded:
-            continue
-        expected = pytest.mark.xfail(reason=f"is known to fail on {name}")
-        values = [{"target": name, "dev": device}[argument] for argument in names]
-        made.append(pytest.param(*values, id=name, marks=[expected] if {kind, name} & set(failing) else []))
-    return made
+def _targets(function: Any) -> list[Any]:
+    excluded = getattr(function, EXCLUDED, ())
+    return [pytest.param(name, id=name) for name, _ in enabled_targets() if not _is_named(name, excluded)]
+
+
+def _is_named(target: str | Target, names: Any) -> bool:
+    """True if a target, or its kind, is one of these."""
+    return str(target) in names or Target(target).kind.name in names
 
 
 def _vary_groups(metafunc: Any) -> None:

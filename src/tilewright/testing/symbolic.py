@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,29 @@ from tilewright.arith.analyzer import Analyzer
 from tilewright.arith.int_constraints import IntConstraints, IntConstraintsTransform
 from tilewright.ir import operators
 from tilewright.ir.buffer import decl_buffer
-from tilewright.ir.expr import ExprLike, IntImm, PrimExpr, Range, Var
+from tilewright.ir.expr import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Add,
+    And,
+    ExprLike,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Max,
+    Min,
+    Mul,
+    Not,
+    Or,
+    PrimExpr,
+    Range,
+    Sub,
+    Var,
+)
 from tilewright.ir.functor import free_vars, substitute_expr
 from tilewright.support.errors import ExpressionError
 from tilewright.tir.function import PrimFunc
@@ -43,6 +66,66 @@ def check_bool_expr_is_true(
         raise ExpressionError(f"the ranges of {', '.join(missing)} are not given")
     bounds = [(_constant(given.min), _constant(given.extent)) for given in ranges.values()]
     results = np.ones([extent for _, extent in bounds] or [1], dtype="int8")
+    axes = np.ogrid[tuple(slice(low, low + extent) for low, extent in bounds)]
+    values = dict(zip(ranges, [np.asarray(axis, dtype=np.int64) for axis in axes], strict=True))
+    found = _evaluated(condition, values)
+    if found is not None:
+        results[...] = found
+    else:
+        _interpret(condition, ranges, bounds, results)
+    wrong = np.argwhere(results == 0)
+    if len(wrong):
+        example = {
+            var.name: int(index) + low for var, index, (low, _) in zip(ranges, wrong[0], bounds, strict=False)
+        }
+        raise AssertionError(f"{condition} does not hold for {example}")
+
+
+_OPERATIONS: dict[type, Any] = {
+    Add: np.add,
+    Sub: np.subtract,
+    Mul: np.multiply,
+    FloorDiv: np.floor_divide,
+    FloorMod: np.mod,
+    Min: np.minimum,
+    Max: np.maximum,
+    EQ: np.equal,
+    NE: np.not_equal,
+    LT: np.less,
+    LE: np.less_equal,
+    GT: np.greater,
+    GE: np.greater_equal,
+    And: np.logical_and,
+    Or: np.logical_or,
+}
+
+
+def _evaluated(expr: PrimExpr, values: Mapping[Var, Any]) -> Any:
+    """The values of an expression of int32 for all values of its variables at once; None if it has other parts."""
+    if isinstance(expr, Var):
+        return values[expr] if expr.dtype == "int32" else None
+    if isinstance(expr, IntImm):
+        return np.int64(expr.value) if expr.dtype in ("int32", "bool") else None
+    if isinstance(expr, Not):
+        inner = _evaluated(expr.a, values)
+        return None if inner is None else np.logical_not(inner)
+    operation = _OPERATIONS.get(type(expr))
+    if operation is None:
+        return None
+    left, right = _evaluated(expr.a, values), _evaluated(expr.b, values)  # type: ignore[attr-defined]
+    if left is None or right is None:
+        return None
+    if operation in (np.floor_divide, np.mod) and not np.all(right):
+        return None
+    result = operation(left, right)
+    # What is beyond int32 wraps: the interpreter knows how.
+    return result if result.dtype == bool or np.all(np.abs(result) < 2**31) else None
+
+
+def _interpret(
+    condition: PrimExpr, ranges: Mapping[Var, Range], bounds: Sequence[tuple[int, int]], results: Any
+) -> None:
+    """Try every value of the variables in a loop nest."""
     buffer = decl_buffer(results.shape, "int8", name="results")
     loops = [Var(var.name, var.dtype) for var in ranges]
     moved = {
@@ -54,12 +137,6 @@ def check_bool_expr_is_true(
     for loop, (_, extent) in reversed(list(zip(loops, bounds, strict=True))):
         body = For(loop, 0, extent, ForKind.SERIAL, body)
     interpret(PrimFunc([buffer], body), results)
-    wrong = np.argwhere(results == 0)
-    if len(wrong):
-        example = {
-            var.name: int(index) + low for var, index, (low, _) in zip(ranges, wrong[0], bounds, strict=False)
-        }
-        raise AssertionError(f"{condition} does not hold for {example}")
 
 
 def _constant(value: PrimExpr) -> int:

@@ -130,7 +130,7 @@ from tilewright.tir.op import (
     vectorlow,
 )
 from tilewright.tir.reducer import comm_reducer, max, min, sum
-from tilewright.tir.schedule import BlockScope, Schedule, ScheduleError, ScheduleState
+from tilewright.tir.schedule import BlockScope, Schedule, ScheduleError, ScheduleState, StmtSRef
 from tilewright.tir.stmt import (
     Allocate,
     AssertStmt,
@@ -231,6 +231,7 @@ __all__ = [
     "Shuffle",
     "SizeVar",
     "Stmt",
+    "StmtSRef",
     "Store",
     "StringImm",
     "Sub",

@@ -38,6 +38,9 @@ Step = Callable[[Stmt], Stmt]
 CPU = 1
 """DLPack's number for the host's memory."""
 
+DEVICE_ALIGNMENT = 64
+"""Bytes: what the memory of devices is aligned to."""
+
 # A bool is one bit to us, eight bits of code 6 to DLPack, and a byte to older senders: (code, bits).
 _BOOL_FORMS = ((1, 1), (6, 8), (1, 8), (0, 8))
 
@@ -337,9 +340,9 @@ def required_alignment(buffer: Buffer, device_type: int) -> int:
     A buffer's explicit requirement always counts. The default counts only on devices: arrays of other libraries on the
     host are only aligned to their elements, and CPUs can read them.
     """
-    if buffer.data_alignment != DEFAULT_ALIGNMENT or device_type != CPU:
+    if buffer.data_alignment != DEFAULT_ALIGNMENT:
         return buffer.data_alignment
-    return buffer.dtype.itemsize
+    return buffer.dtype.itemsize if device_type == CPU else DEVICE_ALIGNMENT
 
 
 def _type_test(dtype: DataType, handle: PrimExpr) -> tuple[PrimExpr, PrimExpr]:

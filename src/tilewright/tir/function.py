@@ -53,7 +53,8 @@ class PrimFunc(BaseFunc):
                 bound[variable] = parameter
                 variables.append(variable)
             else:
-                variables.append(parameter)
+                # A name of the builder's for memory stands for its pointer.
+                variables.append(parameter if isinstance(parameter, Var) else parameter.asobject())
         self.params = tuple(variables)
         self.body = body
         self.ret_type = VOID if ret_type is None else ret_type

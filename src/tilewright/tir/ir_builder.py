@@ -157,6 +157,7 @@ class IRBuilder:
 
     def __init__(self) -> None:
         self._scopes: list[list[Emitted]] = [[]]
+        self._unnamed_loops = 0
 
     def _current(self) -> list[Emitted]:
         if not self._scopes:
@@ -203,7 +204,7 @@ class IRBuilder:
         """A loop from ``begin`` to ``end``, the end left out; the block gets the loop variable."""
         if kind not in _KINDS:
             raise ExpressionError(f"a loop is one of {', '.join(_KINDS)}, not {kind!r}")
-        variable = Var(name, dtype)
+        variable = Var(self._loop_name() if name == "i" else name, dtype)
         start = operators.as_expr(begin)
         extent = operators.subtract(end, start)
 
@@ -211,6 +212,12 @@ class IRBuilder:
             return For(variable, start, extent, _KINDS[kind], body)
 
         return self._scope(variable, make)
+
+    def _loop_name(self) -> str:
+        """The name of the next loop that was not given one: i, j, k, then i_0, i_1, ..."""
+        number = self._unnamed_loops
+        self._unnamed_loops += 1
+        return "ijk"[number] if number < 3 else f"i_{number - 3}"
 
     def while_loop(self, condition: ExprLike) -> WithScope:
         """A loop that runs while the condition holds."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import Call, ExprLike, FloatImm, IntImm, PrimExpr, Select, StringImm
 from tilewright.ir.op import Op
 from tilewright.ir.operators import const, infinity, max_value, min_value
+from tilewright.runtime.registry import register_func
 from tilewright.support.dtype import BOOL, DataType
 from tilewright.support.errors import ExpressionError
 from tilewright.support.span import Span
@@ -186,6 +188,13 @@ def trace(args: Sequence[Any], trace_action: str = "tvm.default_trace_action") -
     return operators.call("tvm_call_trace_packed", values[-1].dtype, [StringImm(trace_action), *values])
 
 
+@register_func("tvm.default_trace_action", override=True)
+def _print_traced(*args: Any) -> Any:
+    """What a trace does if it is not told: it shows the values. The last one is the result."""
+    sys.stdout.write(f"{list(args)}\n")
+    return args[-1]
+
+
 def tvm_tuple(*args: Any) -> Call:
     """Several values as one, where a statement takes a single node."""
     return operators.call("tvm_tuple", "handle", list(args))
@@ -251,9 +260,13 @@ def _fold_logic(
 ) -> PrimExpr:
     if not conditions:
         raise ExpressionError(f"{name} needs one condition or more", span=span)
-    result = operators.as_expr(conditions[0])
-    for condition in conditions[1:]:
-        result = combine(result, condition, span)
+    tests = [operators.as_expr(condition) for condition in conditions]
+    for test in tests:
+        if not test.dtype.is_bool:
+            raise ExpressionError(f"{name} takes conditions, and {test} is {test.dtype}", span=span)
+    result = tests[0]
+    for test in tests[1:]:
+        result = combine(result, test, span)
     return result
 
 

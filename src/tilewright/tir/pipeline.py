@@ -85,7 +85,7 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
         Simplify(),
         RemoveNoOp(),
         RewriteUnsafeSelect(),
-        HoistIfThenElse(),
+        HoistIfThenElse("basic"),
         # Loops are what they will be: addresses ahead of them can be told.
         PrefetchPanels(CACHE_LINE_SIZE),
         *added[3],

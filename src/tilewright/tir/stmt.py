@@ -156,7 +156,7 @@ class Store(Stmt):
         predicate: ExprLike | None = None,
         span: Span | None = None,
     ) -> None:
-        self.buffer_var = buffer_var
+        self.buffer_var = buffer_var if isinstance(buffer_var, Var) else operators.as_expr(buffer_var)
         self.value = operators.as_expr(value)
         self.index = operators.as_expr(index)
         self.predicate = (

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.te.schedule.checks import check, parts, random
 
+import tilewright as tvm
 from tilewright import te, tir
 from tilewright.driver.build_module import schedule_to_module
 
@@ -99,3 +100,18 @@ def test_a_tensor_without_dimensions() -> None:
     s = te.create_schedule(c.op)
     s[b].compute_at(s[c], c.op.axis[0])
     check(s, [a, c], [np.array(4, "float32")], np.full(3, 9, "float32"))
+
+
+def test_a_reduction_that_runs_as_far_as_its_element_says():
+    """The range of a reduction may depend on the element that is computed."""
+    x = te.placeholder((6,), name="x")
+
+    def total(n):
+        k = te.reduce_axis((0, n), name="k")
+        return te.sum(x[k], axis=k)
+
+    y = te.compute((6,), total, name="y")
+    function = tvm.build(te.create_schedule(y.op), [x, y], "llvm")
+    values, result = np.arange(6, dtype="float32"), tvm.nd.array(np.zeros(6, "float32"))
+    function(tvm.nd.array(values), result)
+    np.testing.assert_array_equal(result.numpy(), [values[:n].sum() for n in range(6)])

@@ -78,7 +78,7 @@ def test_between_blocks() -> None:
         "D",
     ]
     for name in "CD":
-        assert schedule.get(schedule.get_block(name)).reads[0].buffer.name == "B_global"
+        assert schedule.get(schedule.get_block(name)).reads[-1].buffer.name == "B_global"
     program.check(schedule.mod["main"])
 
 
@@ -99,8 +99,8 @@ def test_copies_at_tiles() -> None:
     program = matmul_relu(12, 16, 10)
     schedule = tir.Schedule(program.function, debug_mask="all")
     c = schedule.get_block("C")
-    a = schedule.cache_read(c, 0, "global")
-    b = schedule.cache_read(c, 1, "global")
+    a = schedule.cache_read(c, 1, "global")
+    b = schedule.cache_read(c, 2, "global")
     w = schedule.cache_write(c, 0, "global")
     i, j, k = schedule.get_loops(c)
     i0, i1 = schedule.split(i, [None, 4])
@@ -122,8 +122,8 @@ def test_refuses() -> None:
     c = schedule.get_block("C")
     refused(
         schedule,
-        lambda: schedule.cache_read(c, 2, "global"),
-        "it reads 2 regions; 2 is the number of none of them",
+        lambda: schedule.cache_read(c, 3, "global"),
+        "it reads 3 regions; 3 is the number of none of them",
     )
     refused(
         schedule, lambda: schedule.cache_write(c, 1, "global"), "it writes 1 regions; 1 is the number of none"
@@ -143,5 +143,5 @@ def test_copy_of_what_a_padding_block_writes() -> None:
     program = padded_sum()
     schedule = tir.Schedule(program.function, debug_mask="all")
     schedule.cache_write(schedule.get_block("P"), 0, "global")
-    schedule.cache_read(schedule.get_block("S"), 0, "global")
+    schedule.cache_read(schedule.get_block("S"), 1, "global")
     program.check(schedule.mod["main"])

@@ -107,3 +107,25 @@ def test_refuses() -> None:
         lambda: schedule.decompose_reduction(b, fused),
         "loop i_k_fused is used by data axes and reduction axes alike",
     )
+
+
+def test_reads_of_the_updated_buffer_may_be_left_out() -> None:
+    """A reduction that says what it reads need not name what it updates."""
+
+    @T.prim_func
+    def said(a: T.handle, b: T.handle) -> None:
+        A = T.match_buffer(a, (16, 8))
+        B = T.match_buffer(b, (16,))
+        for i, k in T.grid(16, 8):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                T.reads(A[vi, vk])
+                T.writes(B[vi])
+                with T.init():
+                    B[vi] = 0.0
+                B[vi] = B[vi] + A[vi, vk]
+
+    schedule = tir.Schedule(said, debug_mask="all")
+    block = schedule.get_block("B")
+    schedule.decompose_reduction(block, schedule.get_loops(block)[1])
+    tvm.ir.assert_structural_equal(schedule.mod["main"], total_decomposed)

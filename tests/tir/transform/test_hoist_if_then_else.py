@@ -57,16 +57,38 @@ def test_conditions_on_memory_stay(apply):
 
 
 def test_thread_indices_only_where_asked(apply):
-    """A condition leaves a thread index only with the option, and never in the basic variant."""
+    """A condition passes a thread index only with the option, and never in the basic variant."""
     axis = tir.IterVar((0, 8), "threadIdx.x", 1, "threadIdx.x")
     branch = tir.IfThenElse(N > 3, tir.Store(A, 1, axis.var))
-    function = tir.PrimFunc([A, N], tir.AttrStmt(axis, "thread_extent", 8, branch))
+    loop = tir.For(tir.Var("i", "int32"), 0, 4, 0, tir.AttrStmt(axis, "thread_extent", 8, branch))
+    function = tir.PrimFunc([A, N], loop)
     assert apply(function, HoistIfThenElse()).body is function.body
     with PassContext(config={"tir.HoistIfThenElse": {"support_block_scope_hosting": True}}):
         assert isinstance(apply(function, HoistIfThenElse()).body, tir.IfThenElse)
         assert apply(function, HoistIfThenElse("basic")).body is function.body
         with pytest.raises(LoweringError, match="variants"):
             apply(function, HoistIfThenElse("other"))
+
+
+def test_conditions_on_thread_indices(apply):
+    """A condition on a thread index leaves the loops inside it in the basic variant, and with the option."""
+    axis = tir.IterVar((0, 8), "threadIdx.x", 1, "threadIdx.x")
+    branch = tir.IfThenElse(axis.var < N, tir.Store(A, 1, axis.var))
+    loop = tir.For(tir.Var("i", "int32"), 0, 4, 0, branch)
+    function = tir.PrimFunc([A, N], tir.AttrStmt(axis, "thread_extent", 8, loop))
+    assert apply(function, HoistIfThenElse()).body is function.body
+    assert isinstance(apply(function, HoistIfThenElse("basic")).body.body, tir.IfThenElse)
+    with PassContext(config={"tir.HoistIfThenElse": {"support_block_scope_hosting": True}}):
+        assert isinstance(apply(function, HoistIfThenElse()).body.body, tir.IfThenElse)
+
+
+def test_conditions_within_conditions(apply):
+    """What is left in the loop after a condition has moved may be one that moves as well."""
+    i, j = tir.Var("i", "int32"), tir.Var("j", "int32")
+    branch = tir.IfThenElse(N > 3, tir.IfThenElse(i < N, tir.Store(A, 1, i * 4 + j)))
+    function = tir.PrimFunc([A, N], tir.For(i, 0, 4, 0, tir.For(j, 0, 4, 0, branch)))
+    outer = apply(function, HoistIfThenElse()).body
+    assert isinstance(outer, tir.IfThenElse) and isinstance(outer.then_case.body, tir.IfThenElse)
 
 
 def test_program_without_conditions_is_the_same_object():

@@ -4,6 +4,7 @@ import numpy as np
 
 from tilewright import tir
 from tilewright.ir.expr import Range
+from tilewright.script import tir as T
 from tilewright.tir.transform.plan_buffer_allocation import PlanAndUpdateBufferAllocationLocation
 
 
@@ -50,3 +51,28 @@ def test_program_without_allocations_is_the_same_object(apply):
         [b], tir.BlockRealize([], True, tir.Block([], [], [], "b", tir.BufferStore(b, 1, [0])))
     )
     assert apply(function, PlanAndUpdateBufferAllocationLocation()).body is function.body
+
+
+@T.prim_func
+def shared_row(a: T.handle, c: T.handle) -> None:
+    A = T.match_buffer(a, (4, 8), "int32")
+    C = T.match_buffer(c, (4, 8), "int32")
+    B = T.alloc_buffer((4, 8), "int32")
+    for i in range(4):
+        for j in range(8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] + 1
+        for j in range(8):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi, vj] * 2
+
+
+def test_the_new_block_says_what_it_accesses(apply, nodes_of):
+    """A block that is made for an allocation reads and writes what the loops inside do; its own buffer is its own."""
+    after = apply(shared_row, PlanAndUpdateBufferAllocationLocation())
+    (made,) = [block for block in nodes_of(after.body, tir.Block) if block.alloc_buffers]
+    (read,), (written,) = made.reads, made.writes
+    assert (read.buffer.name, written.buffer.name) == ("A", "C")
+    assert [str(one.extent) for one in read.region] == ["1", "8"]

@@ -62,7 +62,7 @@ def test_different_extents_in_one_kernel_are_an_error():
 
 def test_virtual_threads_and_plain_loops_stay():
     """A virtual thread is not unified; a program without thread bindings is the same object."""
-    stmt = bound("vthread.x", 4, lambda x: tir.BufferStore(A, 1, [x]))
+    stmt = bound("vthread", 4, lambda x: tir.BufferStore(A, 1, [x]))
     assert unify_thread_binding(stmt) is stmt
     loop = tir.For(tir.Var("i", "int32"), 0, 4, 0, tir.BufferStore(A, 1, [0]))
     assert unify_thread_binding(loop) is loop

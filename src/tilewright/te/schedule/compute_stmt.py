@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tilewright.arith import Analyzer, IntervalSet
 from tilewright.ir import operators
 from tilewright.ir.expr import IterVar, PrimExpr, ProducerLoad, Reduce, Var, is_const
-from tilewright.ir.functor import substitute_expr
+from tilewright.ir.functor import substitute_expr, uses_var
 from tilewright.te.operation import ComputeOp
 from tilewright.te.schedule.context import LoweringContext
 from tilewright.te.schedule.loop_nest import Nest, guard, make_loop_nest, wrap
@@ -122,7 +122,12 @@ def compute_stmt(stage: Stage, context: LoweringContext) -> Stmt:
     init = guarded_body(stage, substitute(init, init_mapping), nest.init_predicates)
     update = guarded_body(stage, substitute(update, mapping), nest.main_predicates)
     common, inner = nest.main[: nest.common], nest.main[nest.common :]
-    return wrap(common, stmt_seq(wrap(nest.init, init), wrap(inner, update)))
+    update = wrap(inner, update)
+    data = [axis.var for axis in operation.axes]
+    if any(axis.dom is not None and uses_var(axis.dom.extent, data) for axis in operation.reduce_axis):
+        # How far the reduction runs depends on the element.
+        update = substitute(update, mapping)
+    return wrap(common, stmt_seq(wrap(nest.init, init), update))
 
 
 def guarded_body(stage: Stage, body: Stmt, predicates: list[PrimExpr]) -> Stmt:

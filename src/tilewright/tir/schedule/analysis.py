@@ -9,7 +9,7 @@ reduction axis. A scope is a *stage pipeline* if no block writes what an earlier
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from tilewright.arith import Analyzer, detect_iter_map
 from tilewright.arith.iter_map import IterSumExpr
@@ -20,8 +20,10 @@ from tilewright.ir.functor import uses_var
 from tilewright.support.errors import ScheduleError
 from tilewright.support.span import user_span
 from tilewright.tir.schedule.block_scope import BlockScope, DepKind, StmtSRef
-from tilewright.tir.schedule.state import ScheduleState
 from tilewright.tir.stmt import For, Stmt
+
+if TYPE_CHECKING:
+    from tilewright.tir.schedule.state import ScheduleState
 
 
 def fail(primitive: str, reference: StmtSRef, reason: str) -> NoReturn:

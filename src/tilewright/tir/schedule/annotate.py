@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tilewright.arith import Analyzer, detect_iter_map
 from tilewright.ir.buffer import Buffer
-from tilewright.ir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var, is_const
+from tilewright.ir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Var, is_const
 from tilewright.ir.functor import post_order, uses_var
 from tilewright.tir.analysis.buffer_access_lca import detect_buffer_access_lca
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
@@ -61,7 +61,7 @@ def bind(state: ScheduleState, loop: StmtSRef, thread_axis: str) -> None:
             _require_cooperation(state, loop, outer, inner)
     _require_independent("bind", state, loop, thread_axis)
     dtype = loop.loop.loop_var.dtype
-    axis = IterVar(Range(0, loop.loop.extent), Var(thread_axis, dtype), IterVar.ThreadIndex, thread_axis)
+    axis = IterVar(None, Var(thread_axis, dtype), IterVar.ThreadIndex, thread_axis)
     _set_kind(state, loop, ForKind.THREAD_BINDING, axis)
 
 

@@ -10,10 +10,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 from enum import IntEnum
 
+from tilewright.support.node import Object
 from tilewright.tir.stmt import Block, For
 
 
-class StmtSRef:
+class StmtSRef(Object):
     """A loop or a block of a scheduled program. ``stmt`` is what it is now, None when it is no longer there."""
 
     __slots__ = ("__weakref__", "parent", "stmt")

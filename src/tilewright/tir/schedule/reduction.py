@@ -68,7 +68,9 @@ def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -
     ]
     nest, made = _initialisation(state, block, copied, conditions)
     old = block.block
-    updated = old.replace(init=None, name_hint=f"{old.name_hint}_update", reads=(*old.writes, *old.reads))
+    read = {region.buffer for region in old.reads}
+    reads = (*[region for region in old.writes if region.buffer not in read], *old.reads)
+    updated = old.replace(init=None, name_hint=f"{old.name_hint}_update", reads=reads)
     state.replace({old: updated}, {old: updated})
     state.replace({loop.loop: stmt_seq(nest, loop.loop)})
     return state.references[made]

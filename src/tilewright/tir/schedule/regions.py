@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from tilewright.arith import Analyzer, IntervalSet, estimate_region_lower_bound, eval_int_set, union_sets
 from tilewright.ir import operators
@@ -22,9 +23,11 @@ from tilewright.tir.schedule.analysis import (
     scope_of,
 )
 from tilewright.tir.schedule.block_scope import BlockScope, DepKind, StmtSRef
-from tilewright.tir.schedule.state import ScheduleState
 from tilewright.tir.stmt import Block, BlockRealize, For, IfThenElse, While
 from tilewright.tir.storage_rank import StorageRank, is_shared_by, storage_rank
+
+if TYPE_CHECKING:
+    from tilewright.tir.schedule.state import ScheduleState
 
 Box = list[IntervalSet]
 
@@ -75,15 +78,19 @@ def is_shared(loop: StmtSRef, scope: str) -> bool:
     return binding is not None and shareable and is_shared_by(rank, binding.thread_tag)
 
 
-def _certain_box(
-    state: ScheduleState, place: StmtSRef, block: StmtSRef, region: BufferRegion
+def certain_box(
+    state: ScheduleState, place: StmtSRef, block: StmtSRef, region: BufferRegion, as_declared: bool = False
 ) -> tuple[list[IntervalSet], list[Range | None]] | None:
     """A box every element of which the block writes in one iteration of ``place``, except for what is outside of
-    the ranges given with it; None if there is no such region."""
-    if not _stores_always(block.block):
+    the ranges given with it; None if there is no such region. ``as_declared`` takes it that one run of the block writes
+    all of its region, whatever its body looks like, and that the threads that share the buffer write together."""
+    if not as_declared and not _stores_always(block.block):
         return None
     realize = state.realize(block)
     below = loops_between(place, block)
+    if as_declared:
+        scope = region.buffer.scope()
+        below += [one for one in all_loops_above(block) if one not in below and is_shared(one, scope)]
     box = estimate_region_lower_bound(bound_region(realize, region), loop_ranges(below))
     if box is None:
         return None
@@ -110,11 +117,11 @@ def _stores_always(block: Block) -> bool:
 def exact_box(state: ScheduleState, place: StmtSRef, block: StmtSRef, region: BufferRegion) -> Box | None:
     """The box that a block writes in one iteration of ``place``, all of it and nothing else, but for what is outside
     of the buffer; None if that cannot be shown."""
-    found = _certain_box(state, place, block, region)
+    found = certain_box(state, place, block, region)
     if found is None:
         return None
     touched = touched_box(state, place, block, [region])
-    analyzer = analyzer_for(_around(place))
+    analyzer = analyzer_for(around(place))
     for certain, possible, limit, extent in zip(
         found[0], touched, found[1], region.buffer.shape, strict=True
     ):
@@ -130,13 +137,13 @@ def exact_box(state: ScheduleState, place: StmtSRef, block: StmtSRef, region: Bu
 
 def writes_whole(state: ScheduleState, block: StmtSRef, region: BufferRegion) -> bool:
     """True if a block certainly writes every element of a buffer while its scope runs once."""
-    found = _certain_box(state, scope_of(block), block, region)
+    found = certain_box(state, scope_of(block), block, region)
     zero = [operators.const(0, extent.dtype) for extent in region.buffer.shape]
     whole = [
         IntervalSet(start, operators.subtract(extent, 1))
         for start, extent in zip(zero, region.buffer.shape, strict=True)
     ]
-    return found is not None and _contains(Analyzer(), region.buffer, whole, *found)
+    return found is not None and contains(Analyzer(), region.buffer, whole, *found)
 
 
 def predicate_is_domain(state: ScheduleState, block: StmtSRef) -> bool:
@@ -172,23 +179,22 @@ def covers(
     ``writer`` in that iteration."""
     source = reader.block.writes if writes else reader.block.reads
     wanted = touched_box(state, place, reader, [one for one in source if one.buffer is buffer])
-    analyzer = analyzer_for(_around(place))
+    analyzer = analyzer_for(around(place))
     for region in writer.block.writes:
         if region.buffer is not buffer:
             continue
-        found = _certain_box(state, place, writer, region)
-        if found is not None and _contains(analyzer, buffer, wanted, *found):
+        found = certain_box(state, place, writer, region)
+        if found is not None and contains(analyzer, buffer, wanted, *found):
             return True
     return False
 
 
-def _around(place: StmtSRef) -> list[StmtSRef]:
+def around(place: StmtSRef) -> list[StmtSRef]:
+    """The loops around a place, itself among them if it is one."""
     return all_loops_above(place) + ([] if place.is_block else [place])
 
 
-def _contains(
-    analyzer: Analyzer, buffer: Buffer, wanted: Box, given: Box, limits: list[Range | None]
-) -> bool:
+def contains(analyzer: Analyzer, buffer: Buffer, wanted: Box, given: Box, limits: list[Range | None]) -> bool:
     """True if a box with limits contains another within the bounds of the buffer."""
     for need, have, limit, extent in zip(wanted, given, limits, buffer.shape, strict=True):
         lowest = [operators.const(0, extent.dtype), *([need.min_value] if need.has_lower_bound else [])]

@@ -44,7 +44,7 @@ from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.nest import copied_loop
 from tilewright.tir.schedule.reduction import split_predicate
 from tilewright.tir.schedule.state import ScheduleState, function_buffers
-from tilewright.tir.stmt import Block, BlockRealize, BufferStore, IfThenElse, Stmt, stmt_seq
+from tilewright.tir.stmt import Block, BlockRealize, BufferStore, ForKind, IfThenElse, Stmt, stmt_seq
 
 _IDENTITY = {Add: 0, Mul: 1}
 """The identity element; for minimum and maximum the initial value can be used twice."""
@@ -83,6 +83,12 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
             fail(name, loop, f"{one.label} is used by data axes and reduction axes alike")
         if not is_below(one, top):
             fail(name, loop, f"{one.label}, over which {block.label} reduces, holds other blocks, too")
+        if one.loop.kind != ForKind.SERIAL:
+            fail(
+                name,
+                loop,
+                f"the iterations of {one.label}, over which {block.label} reduces, are not in order",
+            )
     if not is_const(loop.loop.min, 0) or not isinstance(loop.loop.extent, IntImm):
         fail(name, loop, "it does not run from zero over a constant length")
     chain = [one for one in loops_above(block) if is_below(one, top)]
@@ -186,19 +192,21 @@ def _first_step(
     """Reduces over all loops but one: each of them is a separate axis. Conditions about them go into the body, so
     that every result is initialised."""
     old = block.block
-    axes: list[IterVar] = []
     mapping: dict[Var, PrimExpr] = {}
+    data: list[IterVar] = []
     for axis in old.iter_vars:
         if axis.iter_type != IterVar.CommReduce:
             fresh = Var(axis.var.name, axis.var.dtype)
             mapping[axis.var] = fresh
-            axes.append(IterVar(axis.dom, fresh, axis.iter_type))
+            data.append(IterVar(axis.dom, fresh, axis.iter_type))
     loops: dict[Var, PrimExpr] = {}
+    axes: dict[StmtSRef, IterVar] = {}
     for one in reduced:
         fresh = Var(f"v_{one.loop.loop_var.name}", one.loop.loop_var.dtype)
         loops[one.loop.loop_var] = fresh
         kind = IterVar.DataPar if one is loop else IterVar.CommReduce
-        axes.append(IterVar(Range.from_min_extent(one.loop.min, one.loop.extent), fresh, kind))
+        axes[one] = IterVar(Range.from_min_extent(one.loop.min, one.loop.extent), fresh, kind)
+    ordered = [axes[loop], *data, *[axis for one, axis in axes.items() if one is not loop]]
     for axis, value in zip(old.iter_vars, state.realize(block).iter_values, strict=True):
         if axis.iter_type == IterVar.CommReduce:
             mapping[axis.var] = substitute(value, loops)
@@ -217,7 +225,7 @@ def _first_step(
         if identity is not None
         else substitute(update.start, mapping)
     )
-    return Block(axes, [], [], f"{old.name_hint}_rf", body, BufferStore(factored, start, at))
+    return Block(ordered, [], [], f"{old.name_hint}_rf", body, BufferStore(factored, start, at))
 
 
 def _first_values(
@@ -225,7 +233,7 @@ def _first_values(
 ) -> list[PrimExpr]:
     pairs = zip(block.block.iter_vars, state.realize(block).iter_values, strict=True)
     values = [value for axis, value in pairs if axis.iter_type != IterVar.CommReduce]
-    return [*values, *[one.loop.loop_var for one in reduced]]
+    return [loop.loop.loop_var, *values, *[one.loop.loop_var for one in reduced if one is not loop]]
 
 
 def _second_step(
@@ -244,8 +252,8 @@ def _second_step(
     pairs = list(zip(old.iter_vars, state.realize(block).iter_values, strict=True))
     axes = [axis for axis, _ in pairs if axis.iter_type != IterVar.CommReduce]
     values = [value for axis, value in pairs if axis.iter_type != IterVar.CommReduce]
-    axes.append(IterVar(Range.from_min_extent(loop.loop.min, loop.loop.extent), last, IterVar.CommReduce))
-    values.append(loop.loop.loop_var)
+    axes.insert(0, IterVar(Range.from_min_extent(loop.loop.min, loop.loop.extent), last, IterVar.CommReduce))
+    values.insert(0, loop.loop.loop_var)
     partial = BufferLoad(factored, _with(update.indices, position, last))
     value = update.operation(BufferLoad(update.buffer, update.indices), partial)
     made = old.replace(iter_vars=tuple(axes), body=BufferStore(update.buffer, value, update.indices))

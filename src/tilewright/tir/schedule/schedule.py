@@ -40,6 +40,10 @@ ERROR_RENDER_LEVELS = ("detail", "fast", "none")
 T = TypeVar("T")
 
 
+class UnknownVariable(ScheduleError, IndexError):
+    """A random variable is not one of this schedule."""
+
+
 class Schedule:
     """A module under scheduling.
 
@@ -136,7 +140,7 @@ class Schedule:
             return self._state.get_sref(rand_var_or_stmt)
         found = self._references.get(rand_var_or_stmt)
         if found is None:
-            raise ScheduleError(
+            raise UnknownVariable(
                 f"{rand_var_or_stmt!r} is not a block or loop of this schedule", span=user_span()
             )
         if found.stmt is None:

@@ -23,6 +23,7 @@ from tilewright.tir.analysis.block_access_region import get_block_access_region
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import Substitute
 from tilewright.tir.schedule.block_scope import BlockScope, StmtSRef
+from tilewright.tir.schedule.flags import CachedFlags, flags_of
 from tilewright.tir.stmt import Block, BlockRealize, For, SeqStmt, Stmt, stmt_seq
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 from tilewright.tir.verify import verify_module
@@ -125,6 +126,11 @@ class ScheduleState:
         """The dependencies among the blocks directly below a block."""
         return BlockScope(self.child_blocks(block))
 
+    def _get_cached_flags(self, block_sref: StmtSRef) -> CachedFlags:
+        """What is known about a block: whether its binding is affine, what it reads is written before, and its scope
+        is a pipeline."""
+        return flags_of(self, block_sref)
+
     def children(self, reference: StmtSRef) -> list[StmtSRef]:
         """The loops and blocks directly below, in order."""
         return list(self._below.get(reference, ()))
@@ -167,12 +173,25 @@ class ScheduleState:
 
     # Changes
 
-    def replace(self, changes: Mapping[Stmt, Stmt], blocks: Mapping[Block, Block] | None = None) -> None:
-        """Replace statements by others, all in one function.
+    def replace(
+        self,
+        changes: Mapping[Stmt, Stmt] | StmtSRef,
+        blocks: Mapping[Block, Block] | Stmt | None = None,
+        block_sref_reuse: Mapping[Block, Block] | None = None,
+    ) -> None:
+        """Replace statements by others, all in one function: a mapping, or a reference and the new statement.
 
         ``blocks`` says which blocks of the new statements are what old ones have become. Loops with the variable of
         an old loop are that loop. References to anything else that is gone become empty.
         """
+        if isinstance(changes, StmtSRef):
+            if changes.stmt is None or not isinstance(blocks, Stmt):
+                raise ScheduleError(
+                    "replace takes a reference to a statement of the program and a statement for its place",
+                    span=user_span(),
+                )
+            changes, blocks = {changes.stmt: blocks}, block_sref_reuse
+        assert not isinstance(blocks, Stmt)
         became: dict[Block, Block] = dict(blocks or {})
         made: dict[GlobalVar, PrimFunc] = {}
         with recursion_room():
@@ -298,6 +317,9 @@ def _require_declared(function: PrimFunc) -> None:
                 ("takes the pointer of", opaque, either),
             ):
                 known = {region.buffer.data for region in declared} | inside
+                if node.init is not None:
+                    # That a reduction reads what it updates need not be said.
+                    known |= {region.buffer.data for region in node.writes}
                 missed = [region.buffer.name for region in touched if region.buffer.data not in known]
                 if missed:
                     raise ScheduleError(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+from tilewright.ir import diagnostics
 from tilewright.ir.buffer import decl_buffer
 from tilewright.ir.expr import Call, Var
 from tilewright.ir.functor import Mutator
@@ -88,6 +90,17 @@ def _function_of(source: Source, node: ast.FunctionDef, environment: Mapping[str
         return parser.function(node)
 
 
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Shows what is wrong with a script to the renderer of diagnostics that a program has set."""
+    try:
+        yield
+    except ParseError as problem:
+        diagnostics.report(problem)
+        raise
+
+
+@_reported()
 def parse_function(function: Callable[..., Any]) -> PrimFunc:
     """The loop-level function that a Python function describes; its source is read, it is never called."""
     source = source_of_object(function)
@@ -121,6 +134,7 @@ class _Linker(Mutator):
         return made
 
 
+@_reported()
 def parse_source(
     text: str, tir_prefix: str = "T", environment: Mapping[str, Any] | None = None
 ) -> PrimFunc | IRModule:

@@ -7,13 +7,14 @@ is the function's root block.
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, BufferRegion, decl_buffer
-from tilewright.ir.expr import IterVar, PrimExpr, Range, Var
+from tilewright.ir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from tilewright.tir.script.parser_expressions import ExpressionParser
 from tilewright.tir.stmt import MatchBufferRegion, Stmt
 
@@ -40,6 +41,7 @@ class BlockFrame:
     reads: list[BufferRegion] | None = None
     writes: list[BufferRegion] | None = None
     annotations: dict[str, Any] = field(default_factory=dict)
+    is_annotated: bool = False
     allocated: list[Buffer] = field(default_factory=list)
     matched: list[MatchBufferRegion] = field(default_factory=list)
     init: Stmt | None = None
@@ -94,9 +96,14 @@ class DeclarationParser(ExpressionParser):
             if parameter in found:
                 raise self.error(call, f"{parameter} is given twice")
             found[parameter] = argument
-        for name in found:
-            if name not in parameters:
-                raise self.error(call, f"there is no argument {name}; there are {', '.join(parameters)}")
+        for name in [name for name in found if name not in parameters]:
+            # Programs for TVM have such arguments, since TVM passes over them.
+            warnings.warn(
+                f"{self.source.span(call)}: there is no argument {name}, which is ignored; "
+                f"there are {', '.join(parameters)}",
+                stacklevel=2,
+            )
+            del found[name]
         return found
 
     def required(self, call: ast.Call, arguments: dict[str, ast.expr], name: str) -> ast.expr:
@@ -159,7 +166,11 @@ class DeclarationParser(ExpressionParser):
             if not source.dtype.is_handle:
                 raise self.error(call, f"parameter {source.name} has type {source.dtype}, not T.handle")
             if source in self.buffer_map:
-                raise self.error(call, f"parameter {source.name} is already bound to a buffer")
+                warnings.warn(
+                    f"{self.source.span(call)}: parameter {source.name} was bound to {self.buffer_map[source].name}, "
+                    f"which is nobody's memory from here on",
+                    stacklevel=2,
+                )
             buffer = self.buffer_map[source] = self.make_buffer(call, name, given)
         else:
             region = self.region(given["source"])
@@ -168,12 +179,28 @@ class DeclarationParser(ExpressionParser):
             if "dtype" not in given:
                 given["dtype"] = ast.Constant(str(region.buffer.dtype))
             buffer = self.make_buffer(call, name, given)
+            self._require_same_shape(call, buffer, region)
             self.block.matched.append(MatchBufferRegion(buffer, region))
         self.define(name, buffer)
+
+    def _require_same_shape(self, call: ast.Call, buffer: Buffer, region: BufferRegion) -> None:
+        """A buffer has the shape of the region that it stands for, whose first dimensions may be of one element."""
+        extents = [bounds.extent for bounds in region.region]
+        surplus = len(extents) - len(buffer.shape)
+        pairs = zip([*[operators.const(1)] * surplus, *buffer.shape], extents, strict=False)
+        if surplus < 0 or any(
+            isinstance(one, IntImm) and isinstance(other, IntImm) and one.value != other.value
+            for one, other in pairs
+        ):
+            raise self.error(
+                call, f"{buffer.name} has the shape {list(buffer.shape)}, and the region {extents}"
+            )
 
     def declare_alloc_buffer(self, call: ast.Call, names: Sequence[ast.expr]) -> None:
         """A buffer that lives within the block."""
         name = self.single_name(call, names)
+        if isinstance(self.lookup(name), Buffer):
+            raise self.error(call, f"there is a buffer {name} already")
         buffer = self.make_buffer(call, name, self.arguments(call, "shape", *_BUFFER_OPTIONS))
         self.block.allocated.append(buffer)
         self.define(name, buffer)
@@ -198,7 +225,11 @@ class DeclarationParser(ExpressionParser):
     def declare_block_attr(self, call: ast.Call, names: Sequence[ast.expr]) -> None:
         """``T.block_attr({...})``."""
         self.no_name(call, names)
-        self._inside_block(call).annotations.update(self._dictionary_argument(call))
+        frame = self._inside_block(call)
+        if frame.is_annotated:
+            raise self.error(call, "the block has its attributes already")
+        frame.is_annotated = True
+        frame.annotations.update(self._dictionary_argument(call))
 
     def _dictionary_argument(self, call: ast.Call) -> dict[str, Any]:
         if len(call.args) != 1 or not isinstance(call.args[0], ast.Dict):
@@ -213,12 +244,18 @@ class DeclarationParser(ExpressionParser):
     def declare_reads(self, call: ast.Call, names: Sequence[ast.expr]) -> None:
         """``T.reads(A[0:16], B[i])``."""
         self.no_name(call, names)
-        self._inside_block(call).reads = self._regions(call)
+        frame = self._inside_block(call)
+        if frame.reads is not None:
+            raise self.error(call, "the block has said what it reads already")
+        frame.reads = self._regions(call)
 
     def declare_writes(self, call: ast.Call, names: Sequence[ast.expr]) -> None:
         """``T.writes(C[i, j])``."""
         self.no_name(call, names)
-        self._inside_block(call).writes = self._regions(call)
+        frame = self._inside_block(call)
+        if frame.writes is not None:
+            raise self.error(call, "the block has said what it writes already")
+        frame.writes = self._regions(call)
 
     def _regions(self, call: ast.Call) -> list[BufferRegion]:
         regions: list[BufferRegion] = []
@@ -230,9 +267,10 @@ class DeclarationParser(ExpressionParser):
     def declare_where(self, call: ast.Call, names: Sequence[ast.expr]) -> None:
         """``T.where(i < n)``."""
         self.no_name(call, names)
-        self._inside_block(call).predicate = self.expr(
-            self.required(call, self.arguments(call, "predicate"), "predicate")
-        )
+        frame = self._inside_block(call)
+        if frame.predicate is not None:
+            raise self.error(call, "the block has a predicate already")
+        frame.predicate = self.expr(self.required(call, self.arguments(call, "predicate"), "predicate"))
 
     # Axes
 
@@ -245,6 +283,8 @@ class DeclarationParser(ExpressionParser):
             )
         axis = IterVar(domain, Var(name, dtype), kind)
         frame = self._inside_block(node)
+        if any(known.var.name == name for known in frame.axes):
+            raise self.error(node, f"the block has an axis {name} already")
         frame.axes.append(axis)
         frame.values.append(value)
         self.define(name, axis.var)
@@ -254,7 +294,7 @@ class DeclarationParser(ExpressionParser):
         name = self.single_name(call, names)
         given = self.arguments(call, "dom", "value")
         domain = self.axis_domain(self.required(call, given, "dom"))
-        value = self.expr(given["value"]) if "value" in given else None
+        value = self.expr(self.required(call, given, "value"))
         self.add_axis(call, name, domain, value, kind)
 
     def axis_domain(self, node: ast.expr) -> Range:

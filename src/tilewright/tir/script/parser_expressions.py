@@ -143,11 +143,14 @@ class ExpressionParser:
         if handler is None:
             raise self.error(node, f"{type(node).__name__} cannot be used in a script")
         try:
-            return handler(self, node)
+            found = handler(self, node)
         except ParseError:
             raise
         except TilewrightError as error:
             raise self.error(node, error.message) from None
+        if isinstance(found, PrimExpr) and not isinstance(found, Var) and found.span is None:
+            return found.replace(span=self.source.span(node))
+        return found
 
     def expr(self, node: ast.AST) -> PrimExpr:
         """An expression."""
@@ -358,6 +361,9 @@ class ExpressionParser:
             ]
             return BufferRegion(buffer, tuple(ranges))
         exprs = [self.as_expr(index, value) for index, value in zip(indices, values, strict=True)]
+        for index, value in zip(indices, exprs, strict=True):
+            if not value.dtype.is_integral:
+                raise self.error(index, f"an index is an integer, not {value.dtype}")
         return BufferLoad(buffer, exprs)
 
     def single(self, index: PrimExpr) -> Range:
@@ -398,7 +404,7 @@ class ExpressionParser:
         start, stop = operators.match_types(start, stop)
         if isinstance(start, IntImm):
             if isinstance(stop, IntImm):
-                return Range.from_min_extent(start, IntImm(start.dtype, stop.value - start.value))
+                return Range.from_min_extent(start, IntImm(start.dtype, stop.value - start.value, stop.span))
             if start.value == 0:
                 return Range.from_min_extent(start, stop)
             if isinstance(stop, nodes.Add) and nodes.is_const(stop.a, start.value):
@@ -408,10 +414,14 @@ class ExpressionParser:
     def _vector_load(self, node: ast.AST, region: BufferRegion) -> PrimExpr:
         """A region used as a value is a vector of its elements along the last dimension."""
         indices: list[PrimExpr] = []
-        for bounds in region.region:
+        for dimension, bounds in enumerate(region.region, 1):
             extent = parser_calls.constant_value(bounds.extent)
             if not isinstance(extent, int):
                 raise self.error(node, "a region that is used as a value needs constant extents")
+            if extent != 1 and dimension != len(region.region):
+                raise self.error(
+                    node, "a region that is used as a value is a vector along the last dimension"
+                )
             indices.append(bounds.min if extent == 1 else Ramp(bounds.min, 1, extent))
         return BufferLoad(region.buffer, indices)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, BufferRegion
-from tilewright.ir.expr import BufferLoad, IterVar, Load, PrimExpr, Range, Var, is_const
+from tilewright.ir.expr import BufferLoad, Call, IterVar, Load, PrimExpr, Range, Var, is_const
 from tilewright.ir.type import PointerType, PrimType
 from tilewright.support.errors import ParseError, TilewrightError
 from tilewright.tir.analysis.block_access_region import get_block_access_region
@@ -57,18 +57,20 @@ class StatementParser(DeclarationParser):
         for position, node in enumerate(rest):
             try:
                 made = self.statement(node)
+                if callable(made):
+                    if position + 1 == len(rest):
+                        raise self.error(node, "nothing follows this statement, which is for what follows it")
+                    done.append(made(self.statements(rest[position + 1 :])))
+                    break
             except ParseError:
                 raise
             except TilewrightError as error:
                 raise self.error(node, error.message) from None
-            if callable(made):
-                done.append(made(self.statements(rest[position + 1 :])))
-                break
             if made is not None:
                 done.append(made)
         if not done:
             return Evaluate(0)
-        return done[0] if len(done) == 1 else SeqStmt(done)
+        return done[0] if len(done) == 1 else SeqStmt(done, done[0].span)
 
     def statement(self, node: ast.stmt) -> Stmt | Wrap | None:
         """One statement; a ``Wrap`` where it needs a body; None for a declaration."""
@@ -129,6 +131,10 @@ class StatementParser(DeclarationParser):
             place = self.as_expr(target, place)
         if isinstance(place, BufferLoad):
             stored = self._of_type(stored, place.dtype)
+            if stored.dtype.lanes not in (1, place.dtype.lanes):
+                raise self.error(
+                    node, f"a vector of {stored.dtype.lanes} is assigned to {place.dtype.lanes} elements"
+                )
             return BufferStore(place.buffer, stored, place.indices, span)
         if isinstance(place, Load):
             stored = self._of_type(stored, place.dtype)
@@ -161,7 +167,10 @@ class StatementParser(DeclarationParser):
         plain = self._effects.get(name or "")
         if plain is not None:
             return plain(self, call)
-        return Evaluate(self.expr(call), self.source.span(node))
+        value = self.expr(call)
+        if not isinstance(value, Call):
+            raise self.error(node, "this computes a value and has no effect; use T.evaluate")
+        return Evaluate(value, self.source.span(node))
 
     def _evaluate(self, call: ast.Call) -> Stmt:
         given = self.arguments(call, "value")
@@ -329,7 +338,10 @@ class StatementParser(DeclarationParser):
         if len(names) != 1:
             raise self.error(node.target, "this loop has one variable")
         keywords = self.keywords(call)
-        bounds = [keywords.pop("begin"), keywords.pop("end")] if "begin" in keywords else list(call.args)
+        bounds = list(call.args)
+        if kind == "thread_binding" and len(bounds) == 3:
+            keywords.setdefault("thread", bounds.pop())
+        bounds += [keywords.pop(name) for name in ("begin", "end") if name in keywords]
         if len(bounds) not in (1, 2):
             raise self.error(call, "a loop takes its extent, or its begin and end")
         domain = Range(self.expr(bounds[0])) if len(bounds) == 1 else self.range_between(bounds[0], bounds[1])
@@ -339,7 +351,7 @@ class StatementParser(DeclarationParser):
             wrong = f"; there is no argument {next(iter(keywords))}" if keywords else ""
             raise self.error(call, f"only T.thread_binding takes thread=...{wrong}")
         with self.scope():
-            variable = self._loop_variable(names[0], domain)
+            variable = self._loop_variable(targets[0], names[0], domain)
             body = self.statements(node.body)
         return For(
             variable,
@@ -349,7 +361,7 @@ class StatementParser(DeclarationParser):
             body,
             thread,
             annotations,
-            self.source.span(node),
+            self.source.span(call),
         )
 
     def _loop_thread(self, node: ast.expr) -> IterVar:
@@ -359,8 +371,8 @@ class StatementParser(DeclarationParser):
         tag = self.string(node)
         return IterVar(None, Var(tag, "int32"), IterVar.ThreadIndex, tag)
 
-    def _loop_variable(self, name: str, domain: Range) -> Var:
-        variable = Var(name, domain.extent.dtype)
+    def _loop_variable(self, node: ast.AST, name: str, domain: Range) -> Var:
+        variable = Var(name, domain.extent.dtype, self.source.span(node))
         self.loop_ranges[variable] = domain
         self.define(name, variable)
         return variable
@@ -373,7 +385,8 @@ class StatementParser(DeclarationParser):
             )
         with self.scope():
             variables = [
-                self._loop_variable(name, domain) for name, domain in zip(names, domains, strict=True)
+                self._loop_variable(node.target, name, domain)
+                for name, domain in zip(names, domains, strict=True)
             ]
             body = self.statements(node.body)
         for variable, domain in zip(reversed(variables), reversed(domains), strict=True):
@@ -489,7 +502,8 @@ class StatementParser(DeclarationParser):
         if frame.reads is not None and frame.writes is not None:
             return block
         known = [value for scope in self.scopes for value in scope.values() if isinstance(value, Buffer)]
-        pointers = {buffer.data: buffer for buffer in (*known, *frame.allocated)}
+        # What it allocates itself is nobody else's.
+        pointers = {buffer.data: buffer for buffer in known if buffer not in frame.allocated}
         reads, writes, opaque = get_block_access_region(block, pointers)
         return block.replace(
             reads=block.reads if frame.reads is not None else (*reads, *opaque),

@@ -44,7 +44,9 @@ class Source:
         end = getattr(node, "end_col_offset", None) if getattr(node, "end_lineno", line) == line else None
         width = max(1, len(text.encode()[column:end].decode(errors="ignore"))) if end else 1
         place = f"{self.filename}:{self.first_line + line - 1}:{self.indent + shift + 1}"
-        return ParseError(f"{place}: {message}\n    {text}\n    {' ' * shift}{'^' * width}")
+        problem = ParseError(f"{place}: {message}\n    {text}\n    {' ' * shift}{'^' * width}")
+        problem.span = self.span(node)  # the text has it already
+        return problem
 
     def parse(self) -> ast.Module:
         """The syntax tree of the text."""

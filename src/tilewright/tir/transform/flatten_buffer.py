@@ -20,7 +20,6 @@ from tilewright.ir.expr import (
     IterVar,
     Load,
     PrimExpr,
-    Range,
     StringImm,
     Var,
     is_const,
@@ -76,11 +75,12 @@ class _Flattener(ScopedMutator):
         for buffer in reversed(block.alloc_buffers):
             view = BufferView.of_buffer(buffer)
             element = _INT8 if buffer.dtype.is_bool else buffer.dtype.element
-            extents = [self.visit(extent) for extent in buffer.shape] or [operators.const(1, "int32")]
+            area: PrimExpr = operators.const(1, "int32")
+            for extent in buffer.shape:
+                area = operators.multiply(area, self.visit(extent))
             if buffer.strides:
-                extents = [operators.multiply(buffer.strides[0], buffer.shape[0])]
-            extents[-1] = operators.multiply(extents[-1], view.dtype.lanes)
-            body = Allocate(buffer.data, element, extents, True, body)
+                area = operators.multiply(buffer.strides[0], buffer.shape[0])
+            body = Allocate(buffer.data, element, [operators.multiply(area, view.dtype.lanes)], True, body)
         return body
 
     def visit_for(self, node: For) -> Stmt:
@@ -88,7 +88,7 @@ class _Flattener(ScopedMutator):
         bind_range(self.analyzer, node.loop_var, start, extent)
         pragmas = {key: value for key, value in node.annotations.items() if key.startswith("pragma_")}
         if node.kind == ForKind.THREAD_BINDING:
-            body: Stmt = self._thread(node, start, extent)
+            body: Stmt = self._thread(node, extent)
         elif is_const(extent, 1) and not node.annotations and not self.keep_trivial_loops:
             self.values[node.loop_var] = start
             return self.visit(node.body)  # type: ignore[no-any-return]
@@ -101,12 +101,12 @@ class _Flattener(ScopedMutator):
             body = AttrStmt(node.loop_var, key, _attribute_value(key, value), body)
         return body
 
-    def _thread(self, node: For, start: PrimExpr, extent: PrimExpr) -> Stmt:
+    def _thread(self, node: For, extent: PrimExpr) -> Stmt:
         binding = node.thread_binding
         if binding is None:
             raise LoweringError(f"loop {node.loop_var.name} is bound to a thread, but does not say to which")
         tag = binding.thread_tag
-        axis = IterVar(Range.from_min_extent(start, extent), node.loop_var, IterVar.ThreadIndex, tag)
+        axis = IterVar(None, node.loop_var, IterVar.ThreadIndex, tag)
         key = "virtual_thread" if tag.startswith(("vthread", "cthread")) else "thread_extent"
         return AttrStmt(axis, key, extent, self.visit(node.body), node.span)
 

@@ -12,6 +12,7 @@ from tilewright.arith import Analyzer
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, BufferRegion
 from tilewright.ir.expr import BufferLoad, PrimExpr, Range, Var
+from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
@@ -35,16 +36,19 @@ class _Lowerer(BlockSubstitute):
         return node.map_children(self.visit)
 
     def visit_block(self, node: Block) -> Stmt:
+        pointers: set[Var] = set()
+        if node.match_buffers:
+            pointers = {part for part in post_order(node.body) if isinstance(part, Var)}
         for match in node.match_buffers:
-            self._bind(match)
+            self._bind(match, match.buffer.data not in pointers)
         made: Stmt = super().visit_block(node.replace(match_buffers=()) if node.match_buffers else node)
         return made
 
-    def _bind(self, match: MatchBufferRegion) -> None:
+    def _bind(self, match: MatchBufferRegion, by_element: bool) -> None:
         source = self.visit_buffer_region(match.source)
         buffer = match.buffer
         box = [(bound.min, bound.extent) for bound in source.region]
-        _, values = bind_view(buffer, BufferView.of_buffer(source.buffer), box, self.analyzer)
+        _, values = bind_view(buffer, BufferView.of_buffer(source.buffer), box, self.analyzer, by_element)
         self.values.update(values)
         self.sources[buffer] = source
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import is_
 
@@ -11,6 +12,7 @@ from tilewright.ir.buffer import Buffer
 from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
+from tilewright.tir.analysis.block_access_region import get_block_read_write_region
 from tilewright.tir.analysis.buffer_access_lca import detect_buffer_access_lca
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Block, BlockRealize, For, Stmt
@@ -19,9 +21,10 @@ from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 
 class _Mover(StmtMutator):
-    def __init__(self, places: dict[Stmt, list[Buffer]]) -> None:
+    def __init__(self, places: dict[Stmt, list[Buffer]], buffers: Iterable[Buffer]) -> None:
         super().__init__()
         self.places = places
+        self.buffers = {buffer.data: buffer for buffer in buffers}
         self.moved = {buffer for buffers in places.values() for buffer in buffers}
 
     def visit_for(self, node: For) -> Stmt:
@@ -30,6 +33,9 @@ class _Mover(StmtMutator):
         if not buffers:
             return made
         block = Block([], [], [], "", made.body, alloc_buffers=buffers)
+        outside = {data: buffer for data, buffer in self.buffers.items() if buffer not in buffers}
+        reads, writes = get_block_read_write_region(block, outside)
+        block = block.replace(reads=tuple(reads), writes=tuple(writes))
         return made.replace(body=BlockRealize([], operators.const(True, "bool"), block))
 
     def visit_block(self, node: Block) -> Stmt:
@@ -37,7 +43,15 @@ class _Mover(StmtMutator):
         buffers = [buffer for buffer in node.alloc_buffers if buffer not in self.moved]
         buffers += self.places.get(node, [])
         same = len(buffers) == len(node.alloc_buffers) and all(map(is_, buffers, node.alloc_buffers))
-        return made if same else made.replace(alloc_buffers=tuple(buffers))
+        if same:
+            return made
+        own = [buffer for buffer in buffers if buffer in self.moved]
+        # What it allocates is nobody else's.
+        return made.replace(
+            alloc_buffers=tuple(buffers),
+            reads=tuple([region for region in made.reads if region.buffer not in own]),
+            writes=tuple([region for region in made.writes if region.buffer not in own]),
+        )
 
 
 @dataclass(frozen=True)
@@ -57,4 +71,4 @@ class PlanAndUpdateBufferAllocationLocation(PrimFuncPass):
             scope = scopes.get(buffer)
             if isinstance(scope, (For, Block)):
                 places[scope].append(buffer)
-        return function.with_body(_Mover(places).visit(function.body))
+        return function.with_body(_Mover(places, [*function.buffer_map.values(), *allocated]).visit(function.body))

@@ -21,7 +21,6 @@ from typing import Any, Final
 
 from tilewright.ir import operators
 from tilewright.ir.attrs import DictAttrs
-from tilewright.ir.buffer import DEFAULT_ALIGNMENT
 from tilewright.ir.expr import IntImm, IterVar, PrimExpr, StringImm, Var
 from tilewright.ir.function import BaseFunc, CallingConv
 from tilewright.ir.functor import free_vars
@@ -31,6 +30,7 @@ from tilewright.support.errors import LoweringError
 from tilewright.support.recursion import recursion_room
 from tilewright.target.target import Target
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
+from tilewright.tir.arg_binder import DEVICE_ALIGNMENT
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.ptx import TENSOR_MAP
 from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, Stmt
@@ -119,7 +119,7 @@ class _Splitter(StmtMutator):
         return self._cut(node) if enters_device(node) else node.map_children(self.visit)
 
     def visit_allocate(self, node: Allocate) -> Stmt:
-        self.alignments[node.buffer_var] = DEFAULT_ALIGNMENT
+        self.alignments[node.buffer_var] = DEVICE_ALIGNMENT
         return node.map_children(self.visit)
 
     def _cut(self, node: AttrStmt) -> Stmt:

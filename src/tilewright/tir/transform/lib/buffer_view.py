@@ -138,9 +138,14 @@ class _Binder:
 
 
 def bind_view(
-    buffer: Buffer, target: BufferView, box: Sequence[tuple[PrimExpr, PrimExpr]], analyzer: Analyzer
+    buffer: Buffer,
+    target: BufferView,
+    box: Sequence[tuple[PrimExpr, PrimExpr]],
+    analyzer: Analyzer,
+    by_element: bool = False,
 ) -> tuple[BufferView, dict[Var, PrimExpr]]:
-    """``buffer`` as the window ``box`` (pairs of start and extent) of another, and the values of its variables."""
+    """``buffer`` as the window ``box`` (pairs of start and extent) of another, and the values of its variables. One
+    that is accessed ``by_element`` only need not be compact where it does not declare strides."""
     if buffer.dtype is not target.dtype:
         raise LoweringError(
             f"buffer {buffer.name} of {buffer.dtype} cannot be bound to {target.name} of {target.dtype}"
@@ -173,7 +178,7 @@ def bind_view(
     if buffer.strides:
         for declared, stride in zip(buffer.strides, strides, strict=True):
             binder.bind(declared, stride, "strides")
-    else:
+    elif not by_element:
         _require_compact(buffer, target, extents, strides, analyzer)
     view = BufferView(buffer.name, target.data, buffer.dtype, tuple(extents), tuple(strides), offset)
     return view, binder.values
