@@ -261,7 +261,9 @@ def attention() -> list[Any]:
     """Attention of a few heads: what the softmax of the scores makes of the values."""
     *given, weights = attention_scores()
     value, r = te.placeholder((8, 65, 48), name="v"), te.reduce_axis((0, 65), "rv")
-    made = te.compute((8, 65, 48), lambda h, i, c: te.sum(weights[h, i, r] * value[h, r, c], axis=r), name="z")
+    made = te.compute(
+        (8, 65, 48), lambda h, i, c: te.sum(weights[h, i, r] * value[h, r, c], axis=r), name="z"
+    )
     return [*given, value, made]
 
 
