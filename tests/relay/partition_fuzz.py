@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,17 +44,28 @@ class Interpreted(tvm.runtime.Module):
         self.symbol = str(function.attrs["global_symbol"])
         super().__init__(NAME, (self.symbol,))
         self.run = relay.create_executor("debug", tvm.IRModule.from_expr(plain_function(function))).evaluate()
-        self.inputs = len(function.params)
+        self.kinds = [parameter.checked_type for parameter in function.params]
 
     def _find(self, name: str) -> Any:
         return tvm.runtime.convert_to_tvm_func(self.call) if name == self.symbol else None
 
     def call(self, *arguments: Any) -> None:
-        """Inputs, then outputs."""
-        found = self.run(*arguments[: self.inputs])
-        results = list(found) if isinstance(found, (list, tuple)) else [found]
-        for output, value in zip(arguments[self.inputs :], results, strict=True):
+        """Inputs, then outputs, the tensors of tuples one by one."""
+        given = iter(arguments)
+        found = self.run(*[nested(kind, given) for kind in self.kinds])
+        for output, value in zip(given, flat(found), strict=True):
             output.copyfrom(value.numpy())
+
+
+def nested(kind: Any, given: Iterator[Any]) -> Any:
+    """A value of a type from its tensors."""
+    fields = getattr(kind, "fields", None)
+    return next(given) if fields is None else tuple(nested(field, given) for field in fields)
+
+
+def flat(value: Any) -> list[Any]:
+    """The tensors of a value."""
+    return [one for part in value for one in flat(part)] if isinstance(value, (list, tuple)) else [value]
 
 
 def prepare() -> None:

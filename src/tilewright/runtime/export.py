@@ -109,6 +109,7 @@ def export_library(
 ) -> None:
     """Writes ``.so`` (or ``.dll``, ``.dylib``), ``.tar`` or ``.o``; see ``Module.export_library``."""
     path = Path(file_name)
+    fcompile = fcompile or None  # older programs say False
     collected = _Collected(module)
     if path.suffix == ".o" and not collected.stored and not module.imported_modules:
         code = module.object_code()

@@ -10,7 +10,6 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,9 @@ def _loader_of(type_key: str) -> Callable[[str, Any], Module] | None:
         return found
     function = get_global_func(f"runtime.module.loadbinary_{type_key}", allow_missing=True)
     if function is not None:
-        return lambda _, content: function(content)  # type: ignore[no-any-return]
+        return lambda _, content: function(content)
+    from importlib import metadata  # takes 20 ms, and is rarely needed
+
     for point in metadata.entry_points(group=LOADER_ENTRY_POINTS, name=type_key):
         register_module_loader(type_key, point.load())
     return _loaders.get(type_key)

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from tests.relay.transform.text import check, unchanged
 
-from tilewright.relay.dataflow_pattern import is_op, wildcard
+from tilewright.ir.module import IRModule
+from tilewright.relay import Function, nn, var
+from tilewright.relay.dataflow_pattern import is_op, is_tuple_get_item, wildcard
 from tilewright.relay.transform import MergeComposite
 from tilewright.support.errors import TilewrightError
 
@@ -46,3 +48,17 @@ def test_a_table_of_another_form_is_an_error() -> None:
     """It says what an entry is."""
     with pytest.raises(TilewrightError, match="an entry of a pattern table"):
         MergeComposite([("name",)])
+
+
+def test_fields_of_results() -> None:
+    """A pattern may read a field of what an operator gives."""
+    x, scale = (
+        var("x", shape=(1, 8)),
+        [var(name, shape=(8,)) for name in ("gamma", "beta", "mean", "variance")],
+    )
+    normal = is_tuple_get_item(is_op("nn.batch_norm")(*[wildcard() for _ in range(5)]), 0)
+    body = nn.relu(nn.batch_norm(x, *scale)[0])
+    made = MergeComposite([("bn_relu", is_op("nn.relu")(normal))])(
+        IRModule.from_expr(Function([x, *scale], body))
+    )
+    assert made["main"].body.op.attrs["Composite"] == "bn_relu"

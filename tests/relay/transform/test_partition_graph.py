@@ -65,6 +65,19 @@ def test_an_input_enters_once_and_constants_go_inside() -> None:
     )
 
 
+def test_constants_as_arguments() -> None:
+    """Where they are not bound, they are arguments like others."""
+    body = end(call("add", begin(x), begin(const(1.0))))
+    made = PartitionGraph(bind_constants=False)(IRModule({"main": Function([x, y], body)}))
+    expect(
+        made,
+        f"""
+        def @main(%x: $T, %y: $T) {{ @tvmgen_default_test_main_0(%x, 1f) }}
+        def @tvmgen_default_test_main_0(%a: $T, %b: float32, {ATTRIBUTES % 0}) {{ add(%a, %b) }}
+        """,
+    )
+
+
 def test_regions_after_one_another() -> None:
     """Each is a function; names have a prefix."""
     first = end(call("exp", begin(x)))

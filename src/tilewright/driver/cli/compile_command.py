@@ -131,7 +131,9 @@ def run(arguments: argparse.Namespace) -> int:
         "tuning_notes": [] if applied is None else applied.lines(),
     }
     if arguments.json:
-        more = {} if explained is None else {"kernel_choices": [one.as_json() for one in explained]}
+        more: dict[str, Any] = {}
+        if explained is not None:
+            more["kernel_choices"] = [one.as_json() for one in explained]
         if partition is not None:
             more["partition"] = partition.as_json()
         checked = None if validation is None else validation.as_json()

@@ -91,8 +91,8 @@ class _Operators:
         arguments = [sources.get(argument, []) for argument in call.args]
         callee = self._apart(call.op)
         if callee is not None:
-            inside = dict(zip(callee.params, arguments, strict=True))
-            return self.draw(callee.body, {**inside}, str(callee.attrs.get("Compiler", backend)))
+            inside: dict[RelayExpr, list[int]] = dict(zip(callee.params, arguments, strict=True))
+            return self.draw(callee.body, inside, str(callee.attrs.get("Compiler", backend)))
         name = call.op.name if isinstance(call.op, Op) else "function"
         place = span_name(call)
         number = len(self.nodes)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import tilewright as tvm
 from tilewright.driver.tvmc.errors import TVMCException
-from tilewright.relay.backend.byoc.partition import partition_function
-from tilewright.relay.op.contrib.backends import BACKENDS
 
 REGISTERED_CODEGEN: dict[str, dict[str, Any]] = {}
 """By name: ``config_key`` (the pass option that takes the target's options, or None) and ``pass_pipeline``."""
@@ -24,14 +23,21 @@ def register_codegen(name: str, pass_pipeline: Callable[..., Any], config_key: s
 
 def get_codegen_names() -> list[str]:
     """The names that can stand beside the target."""
-    return [*REGISTERED_CODEGEN, *(name for name in BACKENDS if name not in REGISTERED_CODEGEN)]
+    return [*REGISTERED_CODEGEN, *(name for name in _backends() if name not in REGISTERED_CODEGEN)]
+
+
+def _backends() -> dict[str, Any]:
+    """The backends by name: they load the graph level, which a command without them does without."""
+    found: dict[str, Any] = tvm.relay.op.contrib.BACKENDS
+    return found
 
 
 def get_codegen_by_target(name: str) -> dict[str, Any]:
     """The code generator registered under a name."""
     found = REGISTERED_CODEGEN.get(name)
-    if found is None and name in BACKENDS:
-        return {"config_key": None, "pass_pipeline": partition_function(name)}
+    if found is None and name in _backends():
+        pipeline = tvm.relay.backend.byoc.partition.partition_function(name)
+        return {"config_key": None, "pass_pipeline": pipeline}
     if found is None:
         known = ", ".join(get_codegen_names())
         raise TVMCException(f"the composite target {name} is not known ({known})")

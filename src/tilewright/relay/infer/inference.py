@@ -334,6 +334,11 @@ class _Inference(ExprFunctor):
         """By the operator's relation, or by the function's type."""
         if isinstance(call.op, Op):
             return self._call_operator(call, call.op)
+        if isinstance(call.op, Function) and len(call.op.params) == len(call.args):
+            # The body of a function that is called where it stands sees the arguments' types: it may read their fields.
+            for parameter, argument in zip(call.op.params, call.args, strict=True):
+                if parameter.type_annotation is None:
+                    self._require(self.visit(parameter), self.visit(argument), call, parameter.name_hint)
         callee = self.solver.shallow(self.visit(call.op))
         arguments = [self.visit(argument) for argument in call.args]
         self._depends(call, (call.op, *call.args))

@@ -1,8 +1,8 @@
 """MergeCompilerRegions: merges neighbouring regions of one target.
 
 A region and one that consumes its result are merged unless the result also reaches it through something outside both:
-the merged region would then depend on itself. Regions for "default" are not merged: their contents go back into the
-program anyway. Nor are regions of which one is in another block: a let's value, a branch or a function. A merged region
+the merged region would then depend on itself. Regions for "default" are merged like others, as in TVM. Not merged are
+regions of which one is in another block: a let's value, a branch or a function. A merged region
 is called where its first result is needed, and what is bound in the block of another is not there.
 """
 
@@ -21,7 +21,6 @@ from tilewright.relay.analysis.annotated_regions import AnnotatedRegion, Annotat
 from tilewright.relay.expr import Call, If, Let
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
-from tilewright.relay.transform.annotate_target import DEFAULT
 from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.support.node import Node
 
@@ -113,9 +112,9 @@ class _Merger:
                 unit.before[other] = None
 
     def run(self) -> None:
-        """Merge each region with those before it, in the order of evaluation."""
-        for unit in list(self.units.values()):
-            if unit.region is None or unit.region.target == DEFAULT:
+        """Merge each region with those before it, in the order in which they are complete."""
+        for unit in sorted(self.units.values(), key=lambda one: one.last):
+            if unit.region is None:
                 continue
             for begin in list(unit.region.args):
                 source = self.of[begin.args[0]].find()

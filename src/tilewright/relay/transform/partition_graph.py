@@ -1,7 +1,8 @@
 """PartitionGraph: turns each marked region into a function of the module for an external code generator.
 
 The function has the attributes "Compiler", the code generator; "global_symbol", its name in the code; "Primitive"; and
-"Inline". Constants that enter a region move into its function. Marks for "default" are removed.
+"Inline". Constants that enter a region move into its function, unless ``bind_constants`` is off. Marks for "default"
+are removed.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class _Body(ExprMutator):
         if call.op is not self.partitioner.begin:
             return call.map_children(self.visit)
         given = call.args[0]
-        if isinstance(given, Constant):
+        if isinstance(given, Constant) and self.partitioner.bind_constants:
             return given
         known = self.made.params.get(given)
         if known is None:
@@ -61,8 +62,9 @@ class _Body(ExprMutator):
 
 
 class _Partition(ExprMutator):
-    def __init__(self, body: RelayExpr, prefix: str, first_number: int) -> None:
+    def __init__(self, body: RelayExpr, prefix: str, first_number: int, bind_constants: bool) -> None:
         super().__init__()
+        self.bind_constants = bind_constants
         self.begin, self.end = Op.get("annotation.compiler_begin"), Op.get("annotation.compiler_end")
         self.regions = AnnotatedRegionSet(body, self.begin, self.end)
         self.prefix = prefix
@@ -106,9 +108,11 @@ class _Partition(ExprMutator):
 
 @dataclass
 class PartitionGraph(Pass):
-    """Make a function of each region that is marked for another code generator; ``mod_name`` is part of its name."""
+    """Make a function of each region that is marked for another code generator; ``mod_name`` is part of its name.
+    Without ``bind_constants``, constants that enter a region are arguments of its function."""
 
     mod_name: str = "default"
+    bind_constants: bool = True
 
     name = "PartitionGraph"
     opt_level = 0
@@ -121,7 +125,9 @@ class PartitionGraph(Pass):
         for name, function in mod.functions.items():
             functions[name] = function
             if isinstance(function, Function) and not function.attrs.get("Compiler"):
-                partitioner = _Partition(function.body, f"tvmgen_{self.mod_name}", len(made))
+                partitioner = _Partition(
+                    function.body, f"tvmgen_{self.mod_name}", len(made), self.bind_constants
+                )
                 with recursion_room():
                     body = partitioner.visit(function.body)
                 made.update(partitioner.functions[number] for number in sorted(partitioner.functions))

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from ctypes import c_float, c_int, c_int32, c_int64, c_longlong, c_void_p
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tilewright.runtime.failure import failure
 from tilewright.runtime.ndarray import NDArray
@@ -65,7 +66,7 @@ def product(left: NDArray, right: NDArray, result: NDArray, flags: tuple[bool, b
     count = 1
     for extent in result.shape[:-2]:
         count *= extent
-    scalar = {"float64": ctypes.c_double, "int32": c_int32}.get(made, c_float)
+    scalar: Any = {"float64": ctypes.c_double, "int32": c_int32}.get(made, c_float)
     steps = [
         0 if len(one.shape) == 2 or one.shape[0] == 1 else one.shape[-1] * one.shape[-2]
         for one in (right, left, result)

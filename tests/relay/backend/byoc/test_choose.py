@@ -15,7 +15,14 @@ import tilewright as tvm
 from tilewright import relay
 from tilewright.driver.cli import main as command
 from tilewright.driver.profile.graphs import kernel_graph, operator_graph
-from tilewright.relay.backend.byoc import choose_fastest, json_compiler, partition_for, put_back, take_all
+from tilewright.relay.backend.byoc import (
+    choose,
+    choose_fastest,
+    json_compiler,
+    partition_for,
+    put_back,
+    take_all,
+)
 from tilewright.relay.infer import infer_module
 from tilewright.relay.op.contrib import BACKENDS, Backend, get_backend, register_backend
 
@@ -142,3 +149,22 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     assert found["backends"] == ["onednn"] and found["parts"][0]["compiled_seconds"] > 0
     assert command([*arguments, "llvm, onednn -wrong=1"]) != 0
     assert "the backend onednn has no option 'wrong'" in capsys.readouterr().err
+
+
+def test_layers_of_one_structure_are_timed_once(timed: type[Timed], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights make no difference: two models are compiled for three layers, one by each side."""
+    built = []
+    whole = choose.Contestant.__init__
+
+    def count(self: Any, *args: Any, **options: Any) -> None:
+        built.append(self)
+        whole(self, *args, **options)
+
+    monkeypatch.setattr(choose.Contestant, "__init__", count)
+    monkeypatch.setattr(timed, "seconds", 0.01)
+    x = relay.var("x", shape=SHAPE)
+    body = x
+    for number in range(3):
+        body = relay.sin(relay.erf(body * relay.const(np.full(SHAPE, number, "float32"))))
+    found = choose_fastest(infer_module(tvm.IRModule.from_expr(relay.Function([x], body))), "test_timed")
+    assert len(found.parts) == 3 and len(built) == 2

@@ -13,7 +13,7 @@ from typing import Any
 
 from tilewright.ir.module import IRModule
 from tilewright.ir.structural_hash import structural_hash
-from tilewright.relay.backend.byoc.measuring import Contestant, race
+from tilewright.relay.backend.byoc.measuring import Contestant, is_faster, race
 from tilewright.relay.backend.byoc.partition import (
     operators_of,
     partition_for,
@@ -24,7 +24,8 @@ from tilewright.relay.backend.byoc.partition import (
 from tilewright.relay.backend.byoc.report import COMPILED, Part, Partition, refusals
 from tilewright.relay.backend.external.symbols import external_functions
 from tilewright.relay.backend.preparation import Params
-from tilewright.relay.expr import Call, Var
+from tilewright.relay.expr import Call, Constant, Var
+from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.support.cbuild import is_host
 from tilewright.target import Target
@@ -106,19 +107,37 @@ def take_all(
     return _all(prepared, list(backends), mod_name, refusals(prepared, backends), "all of it was asked for")
 
 
+class _Lifted(ExprMutator):
+    """A function with parameters for its constants: layers that differ in their weights take the same time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lifted: list[Var] = []
+
+    def apart(self, function: Function) -> Function:
+        """The function without constants."""
+        body = self.visit(function.body)
+        return Function([*function.params, *self.lifted], body)
+
+    def visit_constant(self, const: Constant) -> Var:
+        made = Var(f"constant{len(self.lifted)}", const.tensor_type)
+        self.lifted.append(made)
+        return made
+
+
 class _Times:
     """The times of parts; those of one structure are taken once."""
 
     def __init__(self, target: Target, context: Any) -> None:
         self.target = target
         self.context = context
-        self._known: dict[tuple[str, int], tuple[float, float]] = {}
+        self._known: dict[tuple[str, int], tuple[float, float, bool]] = {}
 
     def part(self, symbol: str, part: Function) -> Part:
         """A part timed by its backend and compiled."""
         backend = str(part.attrs["Compiler"])
         plain = plain_function(part)
-        key = (backend, structural_hash(plain))
+        key = (backend, structural_hash(_Lifted().apart(plain)))
         if key not in self._known:
             whole = IRModule.from_expr(plain)
             external = IRModule.from_expr(_calling(part))
@@ -126,9 +145,9 @@ class _Times:
                 Contestant(external, self.target, context=self.context),
                 Contestant(whole, self.target, context=self.context),
             ]
-            self._known[key] = tuple(race(contest, 3))  # type: ignore[assignment]
-        seconds, compiled = self._known[key]
-        taken = seconds < MARGIN * compiled
+            seconds, compiled = race(contest, 3)
+            self._known[key] = (seconds, compiled, is_faster(*contest, MARGIN))
+        seconds, compiled, taken = self._known[key]
         ratio = compiled / seconds
         reason = f"{ratio:.2f} times as fast as compiled code" if taken else "not faster than compiled code"
         return Part(symbol, backend, tuple(operators_of(part)), seconds, compiled, taken, reason)
@@ -147,10 +166,10 @@ def _best(
     if not candidates:
         return COMPILED, {}
     modules = {COMPILED: prepared, **candidates}
-    contest = [Contestant(module, target, context=context) for module in modules.values()]
-    totals = dict(zip(modules, race(contest), strict=True))
-    best = min(totals, key=lambda name: totals[name])
-    return (best if totals[best] < MARGIN * totals[COMPILED] else COMPILED), totals
+    contest = {name: Contestant(module, target, context=context) for name, module in modules.items()}
+    totals = dict(zip(modules, race(list(contest.values())), strict=True))
+    faster = [name for name in candidates if is_faster(contest[name], contest[COMPILED], MARGIN)]
+    return min(faster, key=lambda name: totals[name], default=COMPILED), totals
 
 
 def _decided(

@@ -59,7 +59,9 @@ class JSONSerializer(ExprFunctor):
 
     def __init__(self, function: Function) -> None:
         super().__init__()
-        self.function: Function = infer_expr(function)
+        typed = infer_expr(function)
+        assert isinstance(typed, Function)
+        self.function = typed
         self.symbol = external_symbol(function)
         self.graph = JSONGraph(self.symbol)
         self.constants: dict[str, NDArray] = {}

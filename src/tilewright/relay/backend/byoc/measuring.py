@@ -50,16 +50,21 @@ class Contestant:
         for name, value in (inputs if inputs is not None else random_inputs(typed["main"])).items():
             self.executor.set_input(name, value)
         self.executor.run()  # primitives are made and weights packed in the first run
-        self.best = float("inf")
+        self.rounds: list[float] = []
         self._runs = 1
 
+    @property
+    def best(self) -> float:
+        """The seconds of a run in the best round."""
+        return min(self.rounds)
+
     def round(self) -> None:
-        """Time a few runs; the best mean of all rounds counts."""
+        """Time a few runs."""
         started = time.perf_counter()
         for _ in range(self._runs):
             self.executor.run()
         seconds = (time.perf_counter() - started) / self._runs
-        self.best = min(self.best, seconds)
+        self.rounds.append(seconds)
         self._runs = max(1, min(_MOST_RUNS, int(_ROUND_SECONDS / max(seconds, 1e-7))))
 
 
@@ -69,3 +74,10 @@ def race(contestants: Sequence[Contestant], rounds: int = ROUNDS) -> list[float]
         for one in contestants:
             one.round()
     return [one.best for one in contestants]
+
+
+def is_faster(one: Contestant, other: Contestant, margin: float) -> bool:
+    """True if a contestant needs at most this part of the other's time, in the best round of each and in the middle
+    one of the rounds that they ran side by side: one lucky round decides nothing."""
+    ratios = sorted(mine / yours for mine, yours in zip(one.rounds, other.rounds, strict=True))
+    return one.best < margin * other.best and ratios[len(ratios) // 2] < margin

@@ -36,7 +36,7 @@ def prepared_for_backends(mod: IRModule, params: Params | None = None) -> IRModu
         transform.InferType(),
     ]
     with PassContext(opt_level=3):
-        return Sequential(passes, name="relay.byoc.prepare")(mod)  # type: ignore[no-any-return]
+        return Sequential(passes, name="relay.byoc.prepare")(mod)
 
 
 def partition_for(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tilewright.ir.type import TupleType
@@ -21,11 +23,12 @@ _OPSET = 17
 @register_func(f"relay.ext.{BACKEND.name}")
 def compile_function(function: Function) -> ONNXRuntime:
     """The module of a part: its ONNX model, and a graph of one node that stands for it."""
-    typed: Function = infer_expr(function)
+    typed = infer_expr(function)
+    assert isinstance(typed, Function)
     model = to_onnx(Function(typed.params, typed.body), {}, external_symbol(function), _OPSET)
     content = np.frombuffer(model.SerializeToString(), np.uint8)
     kind = typed.body.checked_type
-    results = list(kind.fields) if isinstance(kind, TupleType) else [kind]
+    results: list[Any] = list(kind.fields) if isinstance(kind, TupleType) else [kind]
     nodes = [
         JSONNode(
             "input", one.name_hint, [list(one.checked_type.concrete_shape)], [str(one.checked_type.dtype)]

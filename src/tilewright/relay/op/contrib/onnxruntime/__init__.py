@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from tilewright.relay.backend.onnx_export.builder import WRITERS
-from tilewright.relay.backend.onnx_export.export import to_onnx
+from tilewright.relay.backend.onnx_export.export import WRITERS
 from tilewright.relay.op.contrib.backends import Backend, register_backend
 from tilewright.relay.op.contrib.checks import of_type
 from tilewright.runtime.external.onnx_runtime import is_available
 
 _TYPES = of_type("float32", "float64", "int32", "int64", "bool", "uint8", "int8")
-
-assert to_onnx  # importing it registers the writers
 
 BACKEND = register_backend(
     Backend(
