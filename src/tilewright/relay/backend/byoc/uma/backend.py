@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tilewright.ir.module import IRModule
@@ -268,7 +269,7 @@ class UMABackend(ABC):
         for one in self._passes[phase]:
             name = getattr(one, "name", None) or getattr(one, "__name__", type(one).__name__)
             step = f"the pass {name} of {phase.name}"
-            mod = self._module(step, self._guarded(step, lambda one=one, mod=mod: one(mod)))
+            mod = self._module(step, self._guarded(step, partial(one, mod)))
         return mod
 
     def _lower(self, mod: IRModule) -> IRModule:
