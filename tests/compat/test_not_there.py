@@ -30,7 +30,7 @@ def test_attributes() -> None:
         "relay.quantize",
         "relay.frontend.tensorflow",
         "relay.op.contrib.tensorrt",
-        "contrib.cublas",
+        "contrib.cublaslt",
     ],
 )
 def test_modules_can_be_imported(name: str) -> None:
@@ -60,8 +60,8 @@ def test_a_function_of_the_name_of_its_module() -> None:
 def test_packages_say_it_too() -> None:
     """A module that is missing can be asked for as an attribute, before anything imported it."""
     for package, name in [
-        (relay.op.contrib, "dnnl"),
-        (tvm.contrib, "cublas"),
+        (relay.op.contrib, "tensorrt"),
+        (tvm.contrib, "cublaslt"),
         (tvm, "rpc"),
     ]:
         with pytest.raises(NotInThisVersion, match=f"{name}.anything is not in this version"):
