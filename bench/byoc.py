@@ -104,7 +104,7 @@ def main() -> None:
         return
     rows = []
     for name in [arguments.only] if arguments.only else MODELS:
-        rows += measure(name, exported(name, cache_dir() / "bench", arguments.backends))
+        rows += measure(name, exported(name, cache_dir() / "bench"), arguments.backends)
     write_table(
         HERE / "results" / "byoc.md",
         "Models through each backend",
