@@ -174,9 +174,25 @@ def test_tilings_fit_the_device() -> None:
         assert best.rows * best.columns >= 128 * 64 and best.splits == 1
 
 
-@pytest.mark.parametrize(("dtype", "out_dtype"), [("int8", "int32"), ("float64", "float64")])
-def test_other_types_have_other_schedules(dtype: str, out_dtype: str) -> None:
+@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_bytes(arch: str, dtype: str) -> None:
+    """Exact sums, also over a depth that fills no tile."""
+    a, b = placeholder(40, 150, name="a", dtype=dtype), placeholder(36, 150, name="b", dtype=dtype)
+    made = topi.nn.dense(a, b, None, "int32")
+    assert any(isinstance(one, ExternOp) for one in stages_of(made, arch))
+    random = np.random.default_rng(4)
+    limits = np.iinfo(dtype)
+    x, y = (
+        random.integers(limits.min, limits.max + 1, shape).astype(dtype) for shape in ((40, 150), (36, 150))
+    )
+    (found,) = run([a, b], [made], x, y, target=tvm.target.Target(f"cuda -arch={arch}"))
+    np.testing.assert_array_equal(found, x.astype("int32") @ y.astype("int32").T)
+
+
+def test_other_types_have_other_schedules() -> None:
     """What the matrix units cannot multiply goes to ordinary cores."""
+    dtype = out_dtype = "float64"
     a, b = placeholder(64, 64, name="a", dtype=dtype), placeholder(64, 64, name="b", dtype=dtype)
     assert not any(
         isinstance(one, ExternOp) for one in stages_of(topi.nn.dense(a, b, None, out_dtype), "sm_90a")

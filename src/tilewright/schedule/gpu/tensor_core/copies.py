@@ -176,7 +176,8 @@ class TileCopies:
         num_bytes = self.run * self.tile.itemsize
         if num_bytes < LEAST_ASYNC_BYTES:
             zero = operators.make_zero(self.factor.dtype)
-            target[slot] = if_then_else(inside, self.source[source], zero)
+            for place in range(self.run):
+                target[slot + place] = if_then_else(inside, self.source[source + place], zero)
             return
         safe = Select(inside, source, operators.const(0, source.dtype))
         self.builder.emit(
