@@ -379,6 +379,20 @@ def attack_command(count, command, seed):
     return report
 
 
+@contextlib.contextmanager
+def logged(path):
+    """What processes that are started here say about themselves goes to a file."""
+    os.environ.update(PYTHONFAULTHANDLER="1", TILEWRIGHT_GUARD_PAGES="1")
+    kept = os.dup(2)
+    with open(path, "wb") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -396,11 +410,15 @@ def main():
             digits = generate_key()
             key_file.write_text(digits)
             key_file.chmod(0o600)
-            plain = rpc.Server(port=0, port_end=0, silent=True)
-            keyed = rpc.Server(port=0, port_end=0, silent=True, key_file=key_file)
+            with logged(Path(folder) / "log"):
+                plain = rpc.Server(port=0, port_end=0)
+                keyed = rpc.Server(port=0, port_end=0, key_file=key_file)
             report = attack(given.count, plain.port, keyed.port, bytes.fromhex(digits), given.seed)
             plain.terminate()
             keyed.terminate()
+            said = (Path(folder) / "log").read_text(errors="replace")
+            if "crashed" in said or "Traceback" in said or "Fatal" in said:
+                report.crashes.append(("the server", "", "", said[-5000:]))
     print(
         f"{report.sent} messages in {time.monotonic() - begin:.0f} s: {report.answered} answered, "
         f"{report.refused} refused, {report.sessions} sessions; crashes: {len(report.crashes)}, "

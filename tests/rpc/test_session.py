@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import tilewright as tvm
-from tilewright import nd, te
+from tilewright import nd, rpc, te
+from tilewright.rpc.array_bytes import Part
 from tilewright.rpc.remote_array import RemoteArray
 from tilewright.support.errors import RPCError
 
@@ -66,6 +67,17 @@ def test_odd_arrays(session):
     assert np.array_equal(nd.array(turned, session.cpu()).numpy(), turned)
     session.get_function("rpc.test.remote_array_func")(nd.array(np.ones(8, "float32"), session.cpu()))
     assert session.get_function("rpc.test.remote_return_nd")("get_arr")().shape == (8, 4)
+
+
+@pytest.mark.parametrize("dtype", ["int24", "int4x8", "boolx8", "handle"])
+def test_elements_without_a_layout_are_refused(dtype):
+    """Their memory is smaller than what NumPy would make of it; nothing is read or written beyond it."""
+    with rpc.LocalSession() as session, pytest.raises(ValueError, match="cannot be sent"):
+        nd.empty((100,), dtype, session.cpu())
+    packed = nd.empty((100,), "int24")
+    assert packed._memory() is None
+    with pytest.raises(ValueError, match="cannot be sent"):
+        Part(packed, 0, 300, write=True)
 
 
 def test_arrays_stay_with_their_session(session):

@@ -202,16 +202,16 @@ class RPCRunner(ProgramRunner):
             flush=enable_cpu_cache_flush,
             cooldown=cooldown_interval,
         )
-        waiting = connect_tracker(host, int(port))
         try:
-            with waiting.request(key, priority, session_timeout=60, wait_seconds=_SECONDS_FOR_A_DEVICE):
+            with (
+                connect_tracker(host, int(port)) as tracker,
+                tracker.request(key, priority, session_timeout=60, wait_seconds=_SECONDS_FOR_A_DEVICE),
+            ):
                 pass
         except RPCError as problem:
             raise RPCError(
                 f"cannot get the device {key!r} from the tracker {host}:{port}: {problem.message}"
             ) from problem
-        finally:
-            waiting.close()
 
     def run(
         self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult], verbose: int = 1

@@ -154,7 +154,7 @@ class RemoteArray(NDArray):
         """A NumPy array with a copy of the elements."""
         made = self._empty()
         place = U64.pack(self.remote_handle) + U64.pack(0) + U64.pack(made.nbytes)
-        into = memoryview(made.reshape(-1).view(np.uint8)).cast("B") if made.size else memoryview(bytearray())
+        into = made.reshape(-1).view(np.uint8).data if made.size else memoryview(bytearray())
         self.peer.request(Kind.ARRAY_READ, place, into=into)
         return made
 
@@ -180,7 +180,7 @@ class RemoteArray(NDArray):
             )
         content = np.ascontiguousarray(source, wanted.dtype).reshape(-1).view(np.uint8)
         place = U64.pack(self.remote_handle) + U64.pack(0)
-        self.peer.request(Kind.ARRAY_WRITE, place, [memoryview(content)] if content.size else [])
+        self.peer.request(Kind.ARRAY_WRITE, place, [content.data] if content.size else [])
         return self
 
     def copyto(self, target: NDArray | Device, mem_scope: str | None = None) -> NDArray:
@@ -200,7 +200,7 @@ class RemoteArray(NDArray):
         """An error: the memory is elsewhere."""
         raise self._not_here()
 
-    def __dlpack__(self, **options: Any) -> object:  # type: ignore[override]
+    def __dlpack__(self, **options: Any) -> object:
         raise BufferError(str(self._not_here()))
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tilewright.rpc import testing, values
-from tilewright.rpc.array_bytes import Part
+from tilewright.rpc.array_bytes import Part, element_bytes
 from tilewright.rpc.executors import create_executor, create_machine, node_names, run_timed, time_node
 from tilewright.rpc.failures import ProtocolError, RemoteError
 from tilewright.rpc.folder import Folder, names_of
@@ -78,25 +78,23 @@ class Service:
         self.folder = folder
         self._objects: dict[int, Any] = {}
         self._handles = itertools.count(1)
-        self._own = {
-            name: convert_to_tvm_func(function)
-            for name, function in {
-                "tvm.rpc.server.upload": self._upload,
-                "tvm.rpc.server.download": self._download,
-                "tvm.rpc.server.remove": self.folder.remove,
-                "tvm.rpc.server.load_module": self._load,
-                "tvm.rpc.server.listdir": lambda path="": ",".join(self.folder.names(path)),
-                "tvm.rpc.server.workpath": lambda path: str(self.folder.root.joinpath(*names_of(path))),
-                "tvm.rpc.server.ImportModule": lambda module, other: module.import_module(other),
-                "tvm.rpc.server.download_linked_module": self._download_linked,
-                "tvm.graph_executor.create": create_executor,
-                "tilewright.graph.node_names": node_names,
-                "tilewright.graph.run_timed": run_timed,
-                "tilewright.graph.time_node": time_node,
-                "tilewright.vm.create": create_machine,
-                "testing.echo": lambda value: value,
-            }.items()
+        functions: dict[str, Callable[..., Any]] = {
+            "tvm.rpc.server.upload": self._upload,
+            "tvm.rpc.server.download": self._download,
+            "tvm.rpc.server.remove": self.folder.remove,
+            "tvm.rpc.server.load_module": self._load,
+            "tvm.rpc.server.listdir": lambda path="": ",".join(self.folder.names(path)),
+            "tvm.rpc.server.workpath": lambda path: str(self.folder.root.joinpath(*names_of(path))),
+            "tvm.rpc.server.ImportModule": lambda module, other: module.import_module(other),
+            "tvm.rpc.server.download_linked_module": self._download_linked,
+            "tvm.graph_executor.create": create_executor,
+            "tilewright.graph.node_names": node_names,
+            "tilewright.graph.run_timed": run_timed,
+            "tilewright.graph.time_node": time_node,
+            "tilewright.vm.create": create_machine,
+            "testing.echo": lambda value: value,
         }
+        self._own = {name: convert_to_tvm_func(function) for name, function in functions.items()}
 
     # ---- objects ----
 
@@ -196,7 +194,7 @@ class Service:
         shape, dtype, device = values.read_array_description(reader)
         reader.end()
         _require_device(device)
-        size = dtype.lanes * max(1, dtype.bits // 8)
+        size = element_bytes(dtype)
         for extent in shape:
             if extent < 0:
                 raise ValueError(f"an extent of {extent} in the shape of an array")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import struct
 
-from tilewright import __version__
 from tilewright.rpc.channel import Channel
 from tilewright.rpc.failures import ChannelClosed, ChannelError, ProtocolError
 from tilewright.rpc.frames import (
@@ -66,9 +65,7 @@ class OpenRequest:
 
 def open_answer(label: str, seconds: int) -> bytes:
     """The head of the answer to OPEN."""
-    return (
-        text(f"tilewright {__version__} python") + text(label) + _LIMITS.pack(MOST_HEAD, MOST_BULK, seconds)
-    )
+    return text("tilewright python") + text(label) + _LIMITS.pack(MOST_HEAD, MOST_BULK, seconds)
 
 
 def refuse(channel: Channel, error: BaseException) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tilewright.compile.unit import Unit, link
 from tilewright.rpc.client import RPCSession
-from tilewright.rpc.tracker_session import TrackerSession, connect_tracker
+from tilewright.rpc.tracker_session import connect_tracker
 from tilewright.runtime.device import Device
 from tilewright.runtime.ndarray import NDArray, array
 from tilewright.search.child import random_array
@@ -68,8 +68,7 @@ def _measure(built: Built, arguments: Sequence[Argument], options: RunOptions, d
         return Measured((), kind, f"{type(problem).__name__}: {problem}", spent, time.time())
 
     try:
-        tracker = connect_tracker(devices.host, devices.port)
-        costs = _costs(tracker, built, arguments, options, devices)
+        costs = _costs(built, arguments, options, devices)
     except RPCSessionTimeoutError as problem:
         return failed(ErrorKind.RUN_TIMEOUT, problem)
     except (TilewrightError, OSError, ValueError) as problem:
@@ -79,20 +78,14 @@ def _measure(built: Built, arguments: Sequence[Argument], options: RunOptions, d
 
 
 def _costs(
-    tracker: TrackerSession,
-    built: Built,
-    arguments: Sequence[Argument],
-    options: RunOptions,
-    devices: Devices,
+    built: Built, arguments: Sequence[Argument], options: RunOptions, devices: Devices
 ) -> tuple[float, ...]:
     assert built.unit is not None
     limit = round(options.seconds) + _TRANSFER_SECONDS
-    try:
+    with connect_tracker(devices.host, devices.port) as tracker:
         session = tracker.request(
             devices.key, devices.priority, session_timeout=limit, wait_seconds=devices.wait_seconds
         )
-    finally:
-        tracker.close()
     with session:
         name = _send(session, built.unit)
         where = session.device(options.device, options.device_id)

@@ -365,7 +365,7 @@ class DefaultModuleLoader:
         with request_remote(**remote_kwargs) as remote:
             if self.pre_load_function is not None:
                 self.pre_load_function(remote, build_result)
-            path = Path(build_result.filename)
+            path = Path(str(build_result.filename))
             remote.upload(path)
             yield remote, remote.load_module(path.name)
 
@@ -420,7 +420,8 @@ def request_remote(
         raise RPCError(
             "no tracker is named: give host and port, or set TVM_TRACKER_HOST and TVM_TRACKER_PORT"
         )
-    return connect_tracker(where, number).request(device_key, priority, session_timeout=int(timeout))
+    with connect_tracker(where, number) as tracker:
+        return tracker.request(device_key, priority, session_timeout=int(timeout))
 
 
 def check_remote(
@@ -437,9 +438,11 @@ def check_remote(
     if not where or not number:
         return False
     try:
-        tracker = connect_tracker(where, number)
         kind = "cuda" if "cuda" in Target(target).keys else "cpu"
-        with tracker.request(device_key, priority, session_timeout=60, wait_seconds=int(timeout)) as session:
+        with (
+            connect_tracker(where, number) as tracker,
+            tracker.request(device_key, priority, session_timeout=60, wait_seconds=int(timeout)) as session,
+        ):
             return bool(session.device(kind).exist)
     except RPCError as problem:
         logger.warning("the device %r cannot be used: %s", device_key, problem.message)

@@ -30,7 +30,8 @@ def open_session(hostname: str, port: int | str, rpc_key: str | None) -> RPCSess
     try:
         if not rpc_key:
             return connect(hostname, int(port))
-        return connect_tracker(hostname, int(port)).request(rpc_key, wait_seconds=SECONDS_FOR_A_DEVICE)
+        with connect_tracker(hostname, int(port)) as tracker:
+            return tracker.request(rpc_key, wait_seconds=SECONDS_FOR_A_DEVICE)
     except RPCError as problem:
         raise TVMCException(f"cannot run there: {problem.message}") from problem
 
