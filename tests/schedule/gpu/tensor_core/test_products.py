@@ -12,6 +12,7 @@ import tilewright as tvm
 import tilewright.topi.testing
 from tilewright import te, topi
 from tilewright.schedule import schedule
+from tilewright.schedule.decisions import Decisions
 from tilewright.schedule.gpu.tensor_core.factors import find_product
 from tilewright.schedule.gpu.tensor_core.tiling import candidates, choose_tiling
 from tilewright.target.gpu import describe_gpu
@@ -86,6 +87,22 @@ def test_float32_in_two_parts(transposed: tuple[bool, bool]) -> None:
     left, right = (x.T if transposed[0] else x), (y.T if transposed[1] else y)
     wanted = left.astype("float64") @ right.astype("float64")
     assert np.abs(found - wanted).max() <= 2e-6
+
+
+def test_tiles_are_a_choice_of_tuners() -> None:
+    """Another tiling than the estimate's best gives the same numbers; one that does not fit is refused."""
+    a, b = placeholder(40, 64, name="a"), placeholder(48, 64, name="b")
+    made = topi.nn.dense(a, b, None, "float32")
+    x, y = arrays(a, b)
+    with Decisions() as asked:
+        stages_of(made, "sm_90a")
+    choice = asked.asked["tensor_core_tile"]
+    other = next(one for one in choice.candidates if one[:2] != choice.constructed[:2])
+    with Decisions({"tensor_core_tile": other}):
+        (found,) = run([a, b], [made], x, y, target=tvm.target.Target("cuda -arch=sm_90a"))
+    np.testing.assert_allclose(found, x.astype("float32") @ y.astype("float32").T, rtol=1e-3, atol=1e-3)
+    with Decisions({"tensor_core_tile": (1, 2, 3, 4, 5, 6)}), pytest.raises(tvm.TVMError, match="cannot be"):
+        stages_of(made, "sm_90a")
 
 
 def test_strict_float32_uses_no_matrix_units() -> None:

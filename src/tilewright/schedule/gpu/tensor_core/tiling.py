@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from tilewright.schedule.decisions import decide
 from tilewright.schedule.gpu.tensor_core.factors import Product, size
 from tilewright.target.gpu import GPUDescription
 
 ROW_BYTES: Final = 128
 """Bytes of a tile's depth: a row of shared memory that all 32 banks serve at once."""
 SUM_BYTES: Final = 4
+TUNED_TILINGS: Final = 48
+"""The tilings that a tuner may try: those with the least estimated times."""
 BAND: Final = 8
 """Rows of tiles that are computed together."""
 
@@ -30,6 +33,11 @@ class Tiling:
     warps: tuple[int, int]
     uses_groups: bool
     band: int = BAND
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """What distinguishes it from the other tilings of a product."""
+        return (self.rows, self.columns, self.stages, self.splits, *self.warps)
 
     @property
     def threads(self) -> int:
@@ -52,8 +60,10 @@ SUM_PADDING: Final = 8
 
 
 def choose_tiling(product: Product, gpu: GPUDescription) -> Tiling:
-    """The tiling with the least estimated time."""
-    return min(candidates(product, gpu), key=lambda one: _time(one, product, gpu))
+    """The tiling with the least estimated time, unless a tuner says otherwise."""
+    ranked = sorted(candidates(product, gpu), key=lambda one: _time(one, product, gpu))
+    sizes = decide("tensor_core_tile", ranked[0].sizes, lambda: [one.sizes for one in ranked[:TUNED_TILINGS]])
+    return next(one for one in ranked if one.sizes == sizes)
 
 
 def candidates(product: Product, gpu: GPUDescription) -> Iterator[Tiling]:
