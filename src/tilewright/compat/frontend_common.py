@@ -59,6 +59,12 @@ def _expression(given: Any) -> RelayExpr:
     return given.astuple() if isinstance(given, TupleWrapper) else given  # type: ignore[no-any-return]
 
 
+def _module(expr: RelayExpr, mod: IRModule | None) -> IRModule:
+    """A module of the expression, with the functions and types of another."""
+    around = mod if mod is not None else IRModule()
+    return IRModule.from_expr(expr, around.functions, around.type_definitions)
+
+
 def get_name(node: Any) -> str:
     """The name of a variable."""
     return str(getattr(node, "name_hint", ""))
@@ -71,7 +77,7 @@ def infer_type(node: Any, mod: IRModule | None = None) -> Any:
 
 def fold_constant(node: Any, mod: IRModule | None = None) -> Any:
     """The expression with what is known computed."""
-    module = IRModule.from_expr(_expression(node), *((mod.functions, mod.type_definitions) if mod else ()))
+    module = _module(_expression(node), mod)
     made = transform.FoldConstant()(transform.InferType()(module))["main"]
     return made if isinstance(node, Function) else made.body
 
@@ -94,7 +100,7 @@ def infer_value(input_val: Any, params: Mapping[str, Any], mod: IRModule | None 
     if missing:
         raise ModelError(f"All inputs to infer must be available in params; {', '.join(missing)} are not")
     function = bind_params_by_name(Function(free_vars(expr), expr), dict(params))
-    module = IRModule.from_expr(function, *((mod.functions, mod.type_definitions) if mod else ()))
+    module = _module(function, mod)
     return create_executor("debug", module).evaluate()()  # type: ignore[no-any-return]
 
 
@@ -104,7 +110,8 @@ def infer_value_simulated(input_val: Any, params: Mapping[str, Any]) -> NDArray:
     values = dict(params)
     for each in free_vars(expr):
         if each.name_hint not in values:
-            values[each.name_hint] = np.ones(infer_shape(each), each.type_annotation.dtype)
+            kind = infer_type(each).checked_type
+            values[each.name_hint] = np.ones(infer_shape(each), str(kind.dtype))
     return infer_value(expr, values)
 
 
@@ -127,7 +134,7 @@ def shape_of(x: Any, dtype: str = "int64") -> RelayExpr:
     shape = infer_shape(x)
     if all(isinstance(each, int) for each in shape):
         return const(np.array(shape, dtype), dtype)
-    return op.shape_of(x, dtype)  # type: ignore[no-any-return]
+    return op.shape_of(x, dtype)
 
 
 def new_var(name_hint: str, type_annotation: Any = None, shape: Any = None, dtype: str = "float32") -> Var:
