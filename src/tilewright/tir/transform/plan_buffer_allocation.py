@@ -71,4 +71,6 @@ class PlanAndUpdateBufferAllocationLocation(PrimFuncPass):
             scope = scopes.get(buffer)
             if isinstance(scope, (For, Block)):
                 places[scope].append(buffer)
-        return function.with_body(_Mover(places, [*function.buffer_map.values(), *allocated]).visit(function.body))
+        return function.with_body(
+            _Mover(places, [*function.buffer_map.values(), *allocated]).visit(function.body)
+        )
