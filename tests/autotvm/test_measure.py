@@ -83,10 +83,10 @@ def test_a_tuned_product_is_faster_than_its_default(tmp_path: Path) -> None:
 
 
 def test_bad_options_are_refused() -> None:
-    """Names that mean nothing, and remote devices, which are not there yet."""
+    """Names that mean nothing, and trackers that are not there."""
     with pytest.raises(TilewrightError, match="unknown runner 'cloud'"):
         autotvm.measure_option("local", "cloud")
     with pytest.raises(TilewrightError, match="unknown build_func"):
         autotvm.LocalBuilder(build_func="fast")
-    with pytest.raises(RPCError, match="LocalRunner"):
-        autotvm.RPCRunner("pi", "localhost", 9190)
+    with pytest.raises(RPCError, match="no tracker is named"):
+        autotvm.measure.request_remote("pi")

@@ -9,9 +9,13 @@ from typing import Any
 
 from tilewright.auto_scheduler.measure_types import BuildResult, MeasureErrorNo, MeasureInput, MeasureResult
 from tilewright.auto_scheduler.task_inputs import prepare_runner_args
+from tilewright.rpc.tracker_session import connect_tracker
 from tilewright.search.measure import Argument, Built, Measured, RunOptions, run_all
+from tilewright.search.remote import Devices, run_remotely
 from tilewright.support.errors import RPCError, TilewrightError
 from tilewright.te.operation import PlaceholderOp
+
+_SECONDS_FOR_A_DEVICE = 20
 
 
 class ProgramRunner:
@@ -80,23 +84,15 @@ class LocalRunner(ProgramRunner):
             if on_done is not None:
                 on_done(number, result)
 
-        groups: dict[Any, list[int]] = {}
-        arguments: dict[Any, tuple[Argument, ...]] = {}
-        for number, (measured, built) in enumerate(zip(measure_inputs, build_results, strict=True)):
-            if built.error_no != MeasureErrorNo.NO_ERROR:
-                keep(number, MeasureResult((), built.error_no, built.error_msg, built.time_cost, time.time()))
-                continue
-            # Programs with the same arguments share one process and its arrays.
-            shapes = tuple((tuple(map(int, one.shape)), one.dtype) for one in built.args)
-            key = (measured.task.workload_key, str(measured.task.target), shapes)
-            groups.setdefault(key, []).append(number)
-            if key not in arguments:
-                arguments[key] = arguments_for(measured, built)
-        for key, numbers in groups.items():
+        failed: dict[int, MeasureResult] = {}
+        groups = _by_arguments(measure_inputs, build_results, failed)
+        for number, result in failed.items():
+            keep(number, result)
+        for numbers, arguments in groups.values():
             options = replace(self._options_for(measure_inputs[numbers[0]].task), give_up_above=give_up_above)
             run_all(
                 [build_results[number].built for number in numbers],
-                arguments[key],
+                arguments,
                 options,
                 on_done=lambda place, one, numbers=numbers: keep(numbers[place], as_result(one)),  # type: ignore[misc]
             )
@@ -115,8 +111,33 @@ class LocalRunner(ProgramRunner):
         return measured
 
     def _options_for(self, task: Any) -> RunOptions:
-        kind = "cuda" if task.target.kind.name in ("cuda", "nvptx") else "cpu"
-        return replace(self.options, device=kind)
+        return options_for(self.options, task)
+
+
+def options_for(options: RunOptions, task: Any) -> RunOptions:
+    """The options with the kind of device that a task is for."""
+    kind = "cuda" if task.target.kind.name in ("cuda", "nvptx") else "cpu"
+    return replace(options, device=kind)
+
+
+def _by_arguments(
+    measure_inputs: Sequence[MeasureInput],
+    build_results: Sequence[BuildResult],
+    failed: dict[int, MeasureResult],
+) -> dict[Any, tuple[list[int], tuple[Argument, ...]]]:
+    """The places of the programs that take the same arguments, with these; programs with the same ones share a process
+    and its arrays. What was not built goes to ``failed``."""
+    groups: dict[Any, tuple[list[int], tuple[Argument, ...]]] = {}
+    for number, (measured, built) in enumerate(zip(measure_inputs, build_results, strict=True)):
+        if built.error_no != MeasureErrorNo.NO_ERROR:
+            failed[number] = MeasureResult((), built.error_no, built.error_msg, built.time_cost, time.time())
+            continue
+        shapes = tuple((tuple(map(int, one.shape)), one.dtype) for one in built.args)
+        key = (measured.task.workload_key, str(measured.task.target), shapes)
+        if key not in groups:
+            groups[key] = ([], arguments_for(measured, built))
+        groups[key][0].append(number)
+    return groups
 
 
 def count_outputs(task: Any) -> int:
@@ -152,7 +173,8 @@ def as_result(measured: Measured) -> MeasureResult:
 
 
 class RPCRunner(ProgramRunner):
-    """Measures programs on devices of a tracker."""
+    """Measures programs on the devices with the label ``key`` of a tracker, ``n_parallel`` of them at once; who has a
+    larger ``priority`` comes first. A program that crashes or hangs ends its session, and nothing else."""
 
     def __init__(
         self,
@@ -168,10 +190,41 @@ class RPCRunner(ProgramRunner):
         cooldown_interval: float = 0.0,
         enable_cpu_cache_flush: bool = False,
     ) -> None:
-        raise RPCError(
-            f"measuring on the devices {key!r} of the tracker {host}:{port} needs tilewright.rpc, which this version "
-            "does not have; LocalRunner measures on this machine"
+        if enable_cpu_cache_flush:
+            number, min_repeat_ms = 1, 0
+        self.key, self.host, self.port = key, host, int(port)
+        self.devices = Devices(key, host, int(port), priority, n_parallel)
+        self.options = RunOptions(
+            seconds=timeout,
+            number=number,
+            repeat=repeat,
+            min_repeat_ms=min_repeat_ms,
+            flush=enable_cpu_cache_flush,
+            cooldown=cooldown_interval,
         )
+        try:
+            with (
+                connect_tracker(host, int(port)) as tracker,
+                tracker.request(key, priority, session_timeout=60, wait_seconds=_SECONDS_FOR_A_DEVICE),
+            ):
+                pass
+        except RPCError as problem:
+            raise RPCError(
+                f"cannot get the device {key!r} from the tracker {host}:{port}: {problem.message}"
+            ) from problem
+
+    def run(
+        self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult], verbose: int = 1
+    ) -> list[MeasureResult]:
+        """The times of each program."""
+        found: dict[int, MeasureResult] = {}
+        for numbers, arguments in _by_arguments(measure_inputs, build_results, found).values():
+            options = options_for(self.options, measure_inputs[numbers[0]].task)
+            measured = run_remotely(
+                [build_results[number].built for number in numbers], arguments, options, self.devices
+            )
+            found.update(zip(numbers, map(as_result, measured), strict=True))
+        return [found[number] for number in range(len(measure_inputs))]
 
 
 class LocalRPCMeasureContext:

@@ -22,7 +22,6 @@ class ModuleNotInThisVersion(TilewrightError, ImportError):
     """A name of TVM's that is imported from a module that this version does not have."""
 
 
-_RPC = "export the library (lib.export_library), copy it to the device and load it there"
 _QUANTIZE = "import a model that is quantized already (QDQ models of ONNX run), or use relay.transform.ToMixedPrecision"
 _EXPORT = "export the model to ONNX and use relay.frontend.from_onnx"
 _COMPILED = "operators are compiled"
@@ -36,8 +35,6 @@ _DEVICES = ("gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls"
 a function, which raises the error when it is called."""
 
 _MODULES: Final[dict[str, str]] = {
-    "rpc": _RPC,
-    "exec": _RPC,
     "topi.sparse": "use topi.nn.sparse_dense",
     **{f"topi.{name}": _TOPI for name in _DEVICES},
     **{
@@ -78,7 +75,6 @@ _MODULES: Final[dict[str, str]] = {
     "contrib.random": "use relay.random, or NumPy's random numbers as inputs",
     "contrib.sort": "use topi.sort and topi.argsort",
     "contrib.sparse": "use topi.nn.sparse_dense",
-    "contrib.rpc": _RPC,
     "contrib.tflite_runtime": _EXPORT,
     "contrib.coreml_runtime": _EXPORT,
     "contrib.ndk": "pass fcompile=contrib.cc.cross_compiler(...) to export_library",
@@ -91,9 +87,7 @@ _MODULES: Final[dict[str, str]] = {
 """What is missing, and what to use instead."""
 
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
-    "rpc": ("client", "server", "tracker", "proxy", "base"),
     "relay.quantize": ("quantize", "_calibrate"),
-    "exec": ("rpc_server", "rpc_tracker", "rpc_proxy", "query_rpc_tracker"),
 }
 """The modules within those that are packages."""
 

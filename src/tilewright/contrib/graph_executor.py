@@ -9,6 +9,7 @@ import numpy as np
 from tilewright.runtime.benchmark import BenchmarkResult, time_evaluator
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import failure
+from tilewright.runtime.foreign import ForeignModule, GraphOperations
 from tilewright.runtime.graph_executor import GraphExecutor
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray
@@ -17,10 +18,13 @@ from tilewright.support import html
 
 
 def create(graph_json_str: str, libmod: Module, device: Device | list[Device]) -> GraphModule:
-    """An executor of a graph whose functions are in ``libmod``."""
+    """An executor of a graph whose functions are in ``libmod``, which may be a module of a remote session."""
     if not isinstance(graph_json_str, str):
         raise failure("ValueError", f"the graph is a text, not a {type(graph_json_str).__name__}")
-    return GraphModule(GraphExecutor(graph_json_str, libmod, get_device(libmod, device)))
+    devices = get_device(libmod, device)
+    if isinstance(libmod, ForeignModule):
+        return GraphModule(libmod.graph_executor(graph_json_str, devices))
+    return GraphModule(GraphExecutor(graph_json_str, libmod, devices))
 
 
 def get_device(libmod: Module, device: Device | list[Device]) -> list[Device]:
@@ -35,13 +39,14 @@ class GraphModule:
     """A model that runs: set inputs, run, get outputs. ``module`` is the executor."""
 
     def __init__(self, module: Module) -> None:
-        if not isinstance(module, GraphExecutor):
+        if not (isinstance(module, Module) and isinstance(module, GraphOperations)):
             raise failure(
                 "TypeError",
                 f"GraphModule needs a graph executor, not a {type(module).__name__}: "
                 "GraphModule(library['default'](device)) for what relay.build gives",
             )
-        self.module = module
+        self._library: Module = module
+        self.module: GraphOperations = module
         self._left_out: dict[str, None] = {}
 
     def _repr_html_(self) -> str:
@@ -56,7 +61,12 @@ class GraphModule:
             [kind, name, str(one.dtype), ", ".join(map(str, one.shape))]
             for kind, name, one in inputs + outputs
         ]
-        memory = f"{self.module.arena_bytes:,} bytes for intermediate tensors"
+        executor = self.module
+        memory = (
+            f"{executor.arena_bytes:,} bytes for intermediate tensors"
+            if isinstance(executor, GraphExecutor)
+            else str(executor)
+        )
         return html.fragment(
             type(self).__name__, html.table(["", "name", "type", "shape"], rows), subtitle=memory
         )
@@ -148,7 +158,7 @@ class GraphModule:
         self.module.share_params(other.module, params_bytes)
 
     def __getitem__(self, key: str) -> PackedFunc:
-        return self.module[key]
+        return self._library[key]
 
     def benchmark(
         self,
@@ -163,7 +173,7 @@ class GraphModule:
         """Measures a run; with ``end_to_end``, the copies of the inputs and of the outputs with it."""
         if not end_to_end:
             self.set_input(**kwargs)
-            return self.module.time_evaluator(func_name, device, number, repeat, min_repeat_ms or 0)()
+            return self._library.time_evaluator(func_name, device, number, repeat, min_repeat_ms or 0)()
 
         def whole() -> None:
             self.run(**kwargs)

@@ -53,8 +53,12 @@ class Acceptor:
     def _begin(self, connection: socket.socket, host: str) -> None:
         while len(self._pending) >= MOST_PENDING:
             next(iter(self._pending)).end("too many connections that have proved nothing")
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        keep_alive(connection)
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            keep_alive(connection)
+        except OSError:  # it is gone already
+            connection.close()
+            return
         local = is_loopback(host)
         wire = Wire(
             self._loop,

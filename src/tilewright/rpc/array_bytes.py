@@ -8,12 +8,22 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.runtime.ndarray import NDArray, numpy_dtype
+from tilewright.support.dtype import DataType
+
+
+def element_bytes(dtype: DataType) -> int:
+    """The bytes of one element; an error for those that NumPy has no layout for, such as 24-bit integers."""
+    size = (dtype.bits * dtype.lanes + 7) // 8
+    if dtype.is_handle or numpy_dtype(dtype).itemsize * dtype.lanes != size:
+        raise ValueError(
+            f"arrays of {dtype} cannot be sent: their elements are no whole numbers of NumPy's bytes"
+        )
+    return size
 
 
 def size_of(array: NDArray) -> int:
     """The bytes of all elements."""
-    dtype = array.dtype
-    return array.size * dtype.lanes * numpy_dtype(dtype).itemsize
+    return array.size * element_bytes(array.dtype)
 
 
 def _require_inside(array: NDArray, first: int, count: int) -> None:
@@ -23,7 +33,7 @@ def _require_inside(array: NDArray, first: int, count: int) -> None:
 
 
 def _as_bytes(values: npt.NDArray[Any]) -> memoryview:
-    return memoryview(values.reshape(-1).view(np.uint8)).cast("B") if values.size else memoryview(b"")
+    return values.reshape(-1).view(np.uint8).data if values.size else memoryview(bytearray())
 
 
 class Part:

@@ -15,6 +15,8 @@ from tilewright.rpc.streams import Buffer, Stream
 
 _BUFFER_BYTES = 1 << 16
 _RECORDS_AT_ONCE = 8
+_PIECE_BYTES = 1 << 24
+_SMALL_BYTES = 1 << 12
 _length = struct.Struct(">H")
 
 
@@ -49,9 +51,21 @@ class _Buffered:
         if self._end - at >= size:
             self._at = at + size
             return bytes(self._buffer[at : self._at])
-        made = bytearray(size)
-        self.read_into(memoryview(made))
+        if at == self._end and size <= _SMALL_BYTES:
+            self._refill()
+            if self._end >= size:
+                self._at = size
+                return bytes(self._buffer[:size])
+        made = bytearray()
+        while len(made) < size:  # memory for what has arrived, not for what was announced
+            piece = bytearray(min(size - len(made), _PIECE_BYTES))
+            self.read_into(memoryview(piece))
+            made += piece
         return bytes(made)
+
+    def _refill(self) -> None:
+        """Fills the buffer, which is empty, with what comes next; at least a byte."""
+        raise NotImplementedError
 
     def _take(self, target: memoryview) -> int:
         """Moves what is in the buffer to its place; the number of bytes."""
@@ -87,8 +101,11 @@ class PlainChannel(_Buffered):
             if len(rest) >= _BUFFER_BYTES:
                 done += _some(self._stream, rest)
                 continue
-            self._at, self._end = 0, _some(self._stream, self._buffer)
+            self._refill()
             done += self._take(rest)
+
+    def _refill(self) -> None:
+        self._at, self._end = 0, _some(self._stream, self._buffer)
 
     def write(self, buffers: Sequence[Buffer]) -> None:
         self._stream.write_all(buffers)
@@ -103,7 +120,8 @@ class EncryptedChannel(_Buffered):
         """``ready`` is what was decrypted and not read yet, ``raw`` what was received and not decrypted."""
         super().__init__(stream, ready)
         self._sends, self._receives = sends, receives
-        self._raw = memoryview(bytearray(4 * (MOST_RECORD + _length.size)))
+        self._out = memoryview(bytearray(_RECORDS_AT_ONCE * (MOST_RECORD + _length.size)))
+        self._raw = memoryview(bytearray(_RECORDS_AT_ONCE * (MOST_RECORD + _length.size)))
         self._raw[: len(raw)] = raw
         self._raw_at, self._raw_end = 0, len(raw)
 
@@ -116,46 +134,59 @@ class EncryptedChannel(_Buffered):
         while self._raw_end - self._raw_at < size:
             self._raw_end += _some(self._stream, self._raw[self._raw_end :])
 
-    def _record(self) -> bytes:
-        """The plaintext of the next record."""
+    def _next_record(self) -> memoryview:
+        """The next record, as it is received."""
         self._require_raw(_length.size)
         (size,) = _length.unpack_from(self._raw, self._raw_at)
         if size <= TAG_BYTES:
             raise ChannelError(f"a record of {size} bytes, which is empty or has no tag")
         self._require_raw(_length.size + size)
         start = self._raw_at + _length.size
-        self._raw_at = start + size
-        plaintext = self._receives.decrypt(self._raw[start : self._raw_at])
-        if self._raw_at == self._raw_end:
+        self._raw_at = end = start + size
+        if end == self._raw_end:
             self._raw_at = self._raw_end = 0
-        return plaintext
+        return self._raw[start:end]
+
+    def _refill(self) -> None:
+        self._store(self._next_record())
+
+    def _store(self, record: memoryview) -> None:
+        """Decrypts a record to the buffer, which is empty."""
+        size = len(record) - TAG_BYTES
+        self._receives.decrypt_into(record, self._buffer[:size])
+        self._at, self._end = 0, size
 
     def read_into(self, target: memoryview) -> None:
         done = self._take(target)
         while done < len(target):
-            plaintext = self._record()
-            count = min(len(plaintext), len(target) - done)
-            target[done : done + count] = plaintext[:count]
-            done += count
-            if count < len(plaintext):
-                left = len(plaintext) - count
-                self._buffer[:left] = plaintext[count:]
-                self._at, self._end = 0, left
+            record = self._next_record()
+            size = len(record) - TAG_BYTES
+            if size <= len(target) - done:
+                self._receives.decrypt_into(record, target[done : done + size])
+                done += size
+            else:
+                self._store(record)
+                done += self._take(target[done:])
 
     def write(self, buffers: Sequence[Buffer]) -> None:
-        sealed: list[bytes] = []
+        out, at = self._out, 0
         for piece in _pieces(buffers):
-            record = self._sends.encrypt(piece)
-            sealed += (_length.pack(len(record)), record)
-            if len(sealed) >= 2 * _RECORDS_AT_ONCE:
-                self._stream.write_all(sealed)
-                sealed = []
-        if sealed:
-            self._stream.write_all([b"".join(sealed)] if len(sealed) == 2 else sealed)
+            size = len(piece) + TAG_BYTES
+            start = at + _length.size
+            _length.pack_into(out, at, size)
+            self._sends.encrypt_into(piece, out[start : start + size])
+            at = start + size
+            if at + MOST_RECORD + _length.size > len(out):
+                self._stream.write_all([out[:at]])
+                at = 0
+        if at:
+            self._stream.write_all([out[:at]])
 
 
 def _pieces(buffers: Sequence[Buffer]) -> list[Buffer]:
     """The bytes of buffers in pieces that fit in a record; small buffers go together."""
+    if len(buffers) == 1 and len(buffers[0]) <= MOST_PLAINTEXT:
+        return [buffers[0]]
     pieces: list[Buffer] = []
     small = bytearray()
     for buffer in buffers:

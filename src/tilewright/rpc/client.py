@@ -17,7 +17,9 @@ from tilewright.rpc.folder import Folder
 from tilewright.rpc.frames import Kind, text
 from tilewright.rpc.handshake import is_loopback, open_channel
 from tilewright.rpc.keys import find_key
-from tilewright.rpc.remote import Peer, RemoteDevice, RemoteModule
+from tilewright.rpc.peer import Peer
+from tilewright.rpc.remote_array import RemoteDevice
+from tilewright.rpc.remote_module import RemoteModule
 from tilewright.rpc.service import Service
 from tilewright.rpc.streams import PipeStream, SocketStream
 from tilewright.runtime.device import device_number
@@ -54,6 +56,11 @@ class RPCSession:
         """The session's number in this process, which its devices carry."""
         return self._sess.index
 
+    @property
+    def server(self) -> str:
+        """What the server says it is."""
+        return str(getattr(self._sess.requester, "server", ""))
+
     # ---- functions and modules ----
 
     def system_lib(self) -> RemoteModule:
@@ -63,10 +70,7 @@ class RPCSession:
 
     def get_function(self, name: str) -> PackedFunc:
         """A global function of the server."""
-        found: PackedFunc | None = self._sess.ask(Kind.GET_FUNCTION, text(name))
-        if found is None:
-            raise failure("AttributeError", f"the server has no function {name!r}")
-        return found
+        return self._sess.global_function(name)
 
     def load_module(self, path: str) -> RemoteModule:
         """The module in a file that was uploaded."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Sequence
@@ -124,10 +125,8 @@ class Connection:
         """Ends the session; the server frees all it had."""
         with self._lock:
             if self._broken is None:
-                try:
+                with contextlib.suppress(ChannelError):
                     self._channel.write(frame(Kind.CLOSE))
-                except ChannelError:
-                    pass
                 self._end("it was closed")
 
 
@@ -188,3 +187,7 @@ class DirectConnection:
         if self._open:
             self._open = False
             self._service.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_open", False):
+            self.close()

@@ -12,7 +12,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -62,10 +62,8 @@ class Folder:
         try:
             for name in names[:-1]:
                 if make:
-                    try:
+                    with suppress(FileExistsError):
                         os.mkdir(name, 0o700, dir_fd=at)
-                    except FileExistsError:
-                        pass
                 below = os.open(name, _FOLDER, dir_fd=at)
                 os.close(at)
                 at = below

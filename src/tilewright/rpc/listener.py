@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import socket
 
-from tilewright.rpc import testing
 from tilewright.rpc.acceptor import Acceptor
 from tilewright.rpc.failures import ProtocolError
 from tilewright.rpc.frames import Kind
@@ -16,9 +16,9 @@ from tilewright.rpc.serving import OpenRequest
 from tilewright.rpc.sessions import Sessions
 from tilewright.rpc.wire import Wire
 
-assert testing  # its functions are registered
-
 MOST_SESSIONS = 64
+
+_log = logging.getLogger(__name__)
 
 
 def load_once() -> None:
@@ -59,7 +59,12 @@ class Listener:
             wire.send(Kind.ERROR, describe_error(error))
             wire.close()
             return
-        self._sessions.start(wire, asked.label, asked.seconds)
+        try:
+            self._sessions.start(wire, asked.label, asked.seconds)
+        except OSError as error:  # no process, or no room for its folder
+            _log.warning("cannot start a session: %s", error)
+            wire.socket.close()
+            return
         if self._registrar is not None:
             self._registrar.withdraw()
 

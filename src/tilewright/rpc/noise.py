@@ -21,6 +21,7 @@ TAG_BYTES = 16
 HANDSHAKE_BYTES = KEY_BYTES + TAG_BYTES
 MOST_RECORD = 65535
 MOST_PLAINTEXT = MOST_RECORD - TAG_BYTES
+_REFUSED = "the connection was refused: another key, or data that was changed on its way"
 _LAST_NONCE = (1 << 64) - 2
 
 _nonce = struct.Struct("<4xQ").pack
@@ -52,10 +53,11 @@ def _hkdf(chaining_key: bytes, material: bytes, outputs: int) -> list[bytes]:
 class CipherState:
     """A key and the counter that is its nonce."""
 
-    __slots__ = ("_cipher", "_nonce")
+    __slots__ = ("_cipher", "_in_place", "_nonce")
 
     def __init__(self, key: bytes) -> None:
         self._cipher = _primitives()[2](key)
+        self._in_place = hasattr(self._cipher, "decrypt_into")
         self._nonce = 0
 
     def _next(self) -> bytes:
@@ -75,10 +77,25 @@ class CipherState:
         try:
             plaintext: bytes = self._cipher.decrypt(self._next(), sealed, associated)
         except Exception as error:
-            raise ChannelError(
-                "the connection was refused: another key, or data that was changed on its way"
-            ) from error
+            raise ChannelError(_REFUSED) from error
         return plaintext
+
+    def encrypt_into(self, plaintext: Any, target: memoryview) -> None:
+        """Encrypts to a buffer of the right size; without a copy where the package can."""
+        if self._in_place:
+            self._cipher.encrypt_into(self._next(), plaintext, b"", target)
+        else:
+            target[:] = self.encrypt(plaintext)
+
+    def decrypt_into(self, sealed: Any, target: memoryview) -> None:
+        """Decrypts to a buffer of the right size; without a copy where the package can."""
+        if not self._in_place:
+            target[:] = self.decrypt(sealed)
+            return
+        try:
+            self._cipher.decrypt_into(self._next(), sealed, b"", target)
+        except Exception as error:
+            raise ChannelError(_REFUSED) from error
 
 
 class _SymmetricState:

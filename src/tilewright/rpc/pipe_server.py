@@ -6,7 +6,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tilewright.rpc import testing
 from tilewright.rpc.failures import ChannelError, ProtocolError
 from tilewright.rpc.folder import Folder
 from tilewright.rpc.frames import Kind, frame, read_frame
@@ -15,14 +14,12 @@ from tilewright.rpc.service import Service
 from tilewright.rpc.serving import OpenRequest, open_answer, refuse, serve
 from tilewright.rpc.streams import PipeStream
 
-assert testing  # its functions are registered
-
 
 def serve_pipes(read: int, write: int) -> None:
     """Serves one session over two file descriptors."""
     channel = accept_channel(PipeStream(read, write), None, local=True)
     try:
-        kind, head, bulk = read_frame(channel, 0)
+        kind, head, _ = read_frame(channel, 0)
         if kind != Kind.OPEN:
             raise ProtocolError("the first message of a session is not OPEN")
         asked = OpenRequest(head)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -49,10 +50,8 @@ class Daemon:
         """Ends the process and all it has started."""
         process = self._process
         if process.stdin is not None and not process.stdin.closed:
-            try:
+            with contextlib.suppress(OSError):  # it is gone
                 process.stdin.close()
-            except OSError:  # it is gone
-                pass
         try:
             process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:

@@ -32,8 +32,8 @@ def _libraries(named: str | Sequence[str] | None) -> tuple[str, ...]:
 class Server(Daemon):
     """A server on this machine, which ends with this object or with ``terminate``.
 
-    Any number of clients have sessions at the same time, each in a process of its own; with ``tracker_addr`` the tracker
-    lends the device to one after the other. ``key`` is the label of the device, not a secret.
+    Any number of clients have sessions at the same time, each in a process of its own; with ``tracker_addr`` the
+    tracker lends the device to one after the other. ``key`` is the label of the device, not a secret.
     """
 
     def __init__(

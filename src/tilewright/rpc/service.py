@@ -10,17 +10,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tilewright.rpc import values
-from tilewright.rpc.array_bytes import Part
+from tilewright.rpc import testing, values
+from tilewright.rpc.array_bytes import Part, element_bytes
+from tilewright.rpc.executors import create_executor, create_machine, node_names, run_timed, time_node
 from tilewright.rpc.failures import ProtocolError, RemoteError
-from tilewright.rpc.folder import Folder
+from tilewright.rpc.folder import Folder, names_of
 from tilewright.rpc.frames import MOST_BULK, MOST_HEAD, Kind, Reader, text
 from tilewright.rpc.streams import Buffer
 from tilewright.rpc.values import DEVICE_LAYOUT, I32, U8, U32, U64, Decoder, Encoder
 from tilewright.runtime.benchmark import time_evaluator
 from tilewright.runtime.device import Device
 from tilewright.runtime.device_table import Attribute, read_attribute
-from tilewright.runtime.graph_executor import GraphExecutor
 from tilewright.runtime.loading import load_module, system_lib
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray, array, empty
@@ -28,9 +28,12 @@ from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.runtime.registry import get_global_func
 from tilewright.support.errors import TilewrightError
 
+assert testing  # its functions are registered
+
 MOST_OBJECTS = 1_000_000
 _TIME_LAYOUT = struct.Struct("<iiIII")
 _COPY_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 24
 
 Answer = tuple[bytes, Sequence[Buffer]]
 """The head and the bulk of an answer."""
@@ -49,10 +52,11 @@ class Bulk(Protocol):
 
 def read_all(bulk: Bulk) -> bytes:
     """All of a bulk that was not read so far."""
-    if bulk.size == 0:
-        return b""
-    content = bytearray(bulk.size)
-    bulk.read_into(memoryview(content))
+    content = bytearray()
+    while bulk.size:  # memory for what has arrived, not for what was announced
+        piece = bytearray(min(bulk.size, _PIECE_BYTES))
+        bulk.read_into(memoryview(piece))
+        content += piece
     return bytes(content)
 
 
@@ -74,21 +78,23 @@ class Service:
         self.folder = folder
         self._objects: dict[int, Any] = {}
         self._handles = itertools.count(1)
-        self._own = {
-            name: convert_to_tvm_func(function)
-            for name, function in {
-                "tvm.rpc.server.upload": self._upload,
-                "tvm.rpc.server.download": self._download,
-                "tvm.rpc.server.remove": self.folder.remove,
-                "tvm.rpc.server.load_module": self._load,
-                "tvm.rpc.server.listdir": lambda path="": ",".join(self.folder.names(path)),
-                "tvm.rpc.server.workpath": lambda path: str(self.folder.root.joinpath(path)),
-                "tvm.rpc.server.ImportModule": lambda module, other: module.import_module(other),
-                "tvm.rpc.server.download_linked_module": self._download_linked,
-                "tvm.graph_executor.create": _create_executor,
-                "testing.echo": lambda value: value,
-            }.items()
+        functions: dict[str, Callable[..., Any]] = {
+            "tvm.rpc.server.upload": self._upload,
+            "tvm.rpc.server.download": self._download,
+            "tvm.rpc.server.remove": self.folder.remove,
+            "tvm.rpc.server.load_module": self._load,
+            "tvm.rpc.server.listdir": lambda path="": ",".join(self.folder.names(path)),
+            "tvm.rpc.server.workpath": lambda path: str(self.folder.root.joinpath(*names_of(path))),
+            "tvm.rpc.server.ImportModule": lambda module, other: module.import_module(other),
+            "tvm.rpc.server.download_linked_module": self._download_linked,
+            "tvm.graph_executor.create": create_executor,
+            "tilewright.graph.node_names": node_names,
+            "tilewright.graph.run_timed": run_timed,
+            "tilewright.graph.time_node": time_node,
+            "tilewright.vm.create": create_machine,
+            "testing.echo": lambda value: value,
         }
+        self._own = {name: convert_to_tvm_func(function) for name, function in functions.items()}
 
     # ---- objects ----
 
@@ -188,7 +194,7 @@ class Service:
         shape, dtype, device = values.read_array_description(reader)
         reader.end()
         _require_device(device)
-        size = dtype.lanes * max(1, dtype.bits // 8)
+        size = element_bytes(dtype)
         for extent in shape:
             if extent < 0:
                 raise ValueError(f"an extent of {extent} in the shape of an array")
@@ -334,16 +340,6 @@ def _write_all(file: Any, content: memoryview) -> None:
 def _require_device(device: Device) -> None:
     if not device.exist:
         raise ValueError(f"this machine has no {device}")
-
-
-def _create_executor(graph_json: str, library: Module, *numbers: Any) -> Module:
-    """A graph executor on devices, each given as a Device or as two numbers."""
-    devices: list[Device] = []
-    rest = list(numbers)
-    while rest:
-        first = rest.pop(0)
-        devices.append(first if isinstance(first, Device) else Device(first, rest.pop(0)))
-    return GraphExecutor(graph_json, library, devices or None)
 
 
 _HANDLERS: dict[int, Callable[[Service, Reader, Bulk], Answer | None]] = {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 
-from tilewright import __version__
 from tilewright.rpc.channel import Channel
 from tilewright.rpc.failures import ChannelClosed, ChannelError, ProtocolError
 from tilewright.rpc.frames import (
@@ -65,17 +65,13 @@ class OpenRequest:
 
 def open_answer(label: str, seconds: int) -> bytes:
     """The head of the answer to OPEN."""
-    return (
-        text(f"tilewright {__version__} python") + text(label) + _LIMITS.pack(MOST_HEAD, MOST_BULK, seconds)
-    )
+    return text("tilewright python") + text(label) + _LIMITS.pack(MOST_HEAD, MOST_BULK, seconds)
 
 
 def refuse(channel: Channel, error: BaseException) -> None:
     """Tells the client why, if it still listens."""
-    try:
+    with contextlib.suppress(ChannelError):
         channel.write(frame(Kind.ERROR, describe_error(error)))
-    except ChannelError:
-        pass
 
 
 def serve(channel: Channel, service: Service) -> None:

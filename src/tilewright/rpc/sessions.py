@@ -39,6 +39,7 @@ class _Child:
     connection: socket.socket
     exit: int | None
     limit: Timer | None = None
+    killed: bool = False
 
 
 class Sessions:
@@ -72,7 +73,7 @@ class Sessions:
         child = _Child(pid, folder, connection, _exit_descriptor(pid))
         self._children[pid] = child
         if child.exit is not None:
-            self._loop.watch(child.exit, READ, lambda events: self._reap(child))
+            self._loop.watch(child.exit, READ, lambda events: self._ended(child))
         else:
             self._loop.later(_POLL_SECONDS, lambda: self._poll(child))
         # The session's process reads; this one only wants to know when the client is gone.
@@ -95,7 +96,7 @@ class Sessions:
             status = 0
         except ChannelError as error:
             _log.debug("a session ended: %s", error.message)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - it must not go on as the parent
             _log.exception("a session failed")
         finally:
             os._exit(status)
@@ -109,22 +110,30 @@ class Sessions:
     def _kill(self, child: _Child, why: str) -> None:
         if child.pid in self._children:
             _log.info("a session is ended: %s", why)
+            child.killed = True
             _kill_group(child.pid)
 
     def _poll(self, child: _Child) -> None:
         if child.pid in self._children and not self._reap(child):
             self._loop.later(_POLL_SECONDS, lambda: self._poll(child))
 
+    def _ended(self, child: _Child) -> None:
+        self._reap(child)
+
     def _reap(self, child: _Child) -> bool:
         """Frees what a session had, if it has ended."""
         try:
-            pid, _ = os.waitpid(child.pid, os.WNOHANG)
+            ended = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
-            pid = child.pid
-        if pid == 0:
+            return True
+        if ended is None:
             return False
+        if ended.si_code != os.CLD_EXITED and not child.killed:
+            _log.error("a session crashed with signal %s", ended.si_status)
+        # What the session itself has started; before its number may be another process's.
+        _kill_group(child.pid)
+        os.waitpid(child.pid, 0)
         del self._children[child.pid]
-        _kill_group(child.pid)  # what the session itself has started
         if child.limit is not None:
             child.limit.cancel()
         if child.exit is not None:
@@ -165,11 +174,10 @@ def _exit_descriptor(pid: int) -> int | None:
 
 
 def _kill_group(pid: int) -> None:
+    """Kills a child that was not waited for yet, and what it has started."""
     for kill in (os.killpg, os.kill):
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            continue
 
 
 def _end_with(parent: int) -> None:

@@ -101,3 +101,6 @@ class PipeStream:
         for number in {self._read, self._write} - {-1}:
             os.close(number)
         self._read = self._write = -1
+
+    def __del__(self) -> None:
+        self.close()

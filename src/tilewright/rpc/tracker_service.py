@@ -73,10 +73,20 @@ class TrackerService:
     def _ended(self, wire: Wire, reason: str) -> None:
         self._wires.discard(wire)
         self._drop_offer(wire)
-        for waiting in self._requests.values():
+        for label, waiting in list(self._requests.items()):
             for request in waiting:
                 if request.wire is wire:
                     self._finish(request)
+            self._keep_open(label)
+
+    def _keep_open(self, label: str) -> None:
+        """Drops the requests of a label that nobody waits for any more."""
+        left = [request for request in self._requests.get(label, ()) if request.is_open]
+        if left:
+            heapq.heapify(left)
+            self._requests[label] = left
+        else:
+            self._requests.pop(label, None)
 
     # ---- servers ----
 
@@ -129,6 +139,7 @@ class TrackerService:
                 f"no device {request.label!r} was free for {seconds} seconds; the tracker's devices: {known}"
             )
             request.wire.send(Kind.ERROR, describe_error(TimeoutError(message)))
+            self._keep_open(request.label)
 
     def _finish(self, request: _Request) -> None:
         request.is_open = False
@@ -145,6 +156,8 @@ class TrackerService:
             offer = offers.pop(0)
             self._finish(request)
             request.wire.send(Kind.OK, text(offer.host) + U32.pack(offer.port) + text(offer.match))
+        if not waiting:
+            self._requests.pop(label, None)
 
     # ---- everybody ----
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import struct
 from collections.abc import Callable
@@ -21,6 +22,8 @@ _RECEIVE_BYTES = 1 << 16
 _length = struct.Struct(">H")
 
 Frame = tuple[int, bytes]
+
+_log = logging.getLogger(__name__)
 
 
 class Wire:
@@ -65,6 +68,9 @@ class Wire:
                 self._receive()
         except (ChannelError, ProtocolError) as error:
             self.end(error.message)
+        except Exception as error:  # noqa: BLE001 - whatever one connection does, the others go on
+            _log.exception("a connection is closed")
+            self.end(f"{type(error).__name__}: {error}")
 
     def _receive(self) -> None:
         try:

@@ -40,9 +40,12 @@ _OPERATIONS = (
     "get_input_name",
     "get_output_name",
     "input_has_value",
+    "input_is_parameter",
     "load_params",
     "share_params",
     "debug_get_output",
+    "run_node_timed",
+    "node_output",
 )
 
 assert _interrupt  # imported so that runs can be interrupted
@@ -153,6 +156,12 @@ class GraphExecutor(Module):
         """Runs one node, on the values that its inputs have now."""
         check(LIBRARY.tilewright_graph_run_node(self._graph.address, _index(node)))
 
+    def run_node_timed(self, node: int) -> float:
+        """Runs one node as ``run_node`` does; the seconds that it took."""
+        begin = time.perf_counter()
+        self.run_node(node)
+        return time.perf_counter() - begin
+
     def run_timed(self, repeat: int = 1) -> list[tuple[list[float], list[float]]]:
         """Runs the graph a number of times, with nothing but the clock between two kernels. Returns for every run when
         each node began and how long it took, in seconds; zero for nodes that call no function."""
@@ -233,6 +242,10 @@ class GraphExecutor(Module):
     def input_has_value(self, index: int) -> bool:
         """True if the input at a position was set."""
         return _index(index) in self._given
+
+    def input_is_parameter(self, index: int) -> bool:
+        """True if the input at a position is a parameter of the model."""
+        return self.get_input_name(index) in self._parameters
 
     def input_device(self, index: int) -> Device:
         """Where an input is."""

@@ -291,8 +291,11 @@ class NDArray(Object):
             count *= extent
         if count == 0 or not host_readable(tensor.device.device_type):
             return None
-        kind = numpy_dtype(self.dtype)
-        count *= self.dtype.lanes
+        element = self.dtype
+        kind = numpy_dtype(element)
+        count *= element.lanes
+        if kind.itemsize * element.lanes != (element.bits * element.lanes + 7) // 8:
+            return None  # packed more tightly than NumPy has them, as int24 or int4x8 are
         held = (ctypes.c_char * (count * kind.itemsize)).from_address(tensor.data + tensor.byte_offset)
         made: npt.NDArray[Any] = np.frombuffer(memoryview(held), kind)
         return made

@@ -37,11 +37,15 @@ class VirtualMachineProfiler(VirtualMachine):
         Without arguments, those of ``set_input`` are used."""
         if args or kwargs:
             self.set_input(func_name, *args, **kwargs)
-        self.invoke(func_name)
-        self._log.clear()
-        self.invoke(func_name)
+        if self._foreign is not None:
+            calls = self._foreign.profile(func_name, self._inputs.get(func_name, []))
+        else:
+            self.invoke(func_name)
+            self._log.clear()
+            self.invoke(func_name)
+            calls = [(call.name, call.begin_seconds, call.seconds) for call in self._log.calls()]
         runs = [
-            NodeRun(number, f"{call.name}_{number}", call.name, call.begin_seconds, call.seconds)
-            for number, call in enumerate(self._log.calls())
+            NodeRun(number, f"{name}_{number}", name, begin, seconds)
+            for number, (name, begin, seconds) in enumerate(calls)
         ]
         return Report(runs, str(self._device).replace("(", "").rstrip(")"))

@@ -21,6 +21,7 @@ from tilewright.runtime.call_log import CallLog
 from tilewright.runtime.container import ADT, Reference, tuple_object
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import check, failure, keep_exception
+from tilewright.runtime.foreign import ForeignMachine, ForeignModule
 from tilewright.runtime.library import LIBRARY, QUICK, DLDevice
 from tilewright.runtime.loading import register_module_loader
 from tilewright.runtime.module import Module
@@ -308,17 +309,21 @@ class VirtualMachine:
         the default, which keeps freed memory for the next tensors, or "naive". ``log`` logs every call of a kernel."""
         if not isinstance(exe, (Executable, Module)):
             raise TypeError(f"a virtual machine runs an Executable, not {type(exe).__name__}")
-        self._exec = exe if isinstance(exe, Executable) else Executable(exe)
         devices = [device] if isinstance(device, Device) else list(device)
-        program = self._exec.program
-        self._machine = _Machine(program, self._exec.mod, _keeps_memory(memory_cfg), devices, log)
         self._functions: dict[str, PackedFunc] = {}
         self._inputs: dict[str, list[Any]] = {}
         self._outputs: Any = None
+        self._foreign: ForeignMachine | None = None
+        if isinstance(exe, ForeignModule):
+            self._foreign = exe.virtual_machine(devices, _keeps_memory(memory_cfg))
+            return
+        self._exec = exe if isinstance(exe, Executable) else Executable(exe)
+        program = self._exec.program
+        self._machine = _Machine(program, self._exec.mod, _keeps_memory(memory_cfg), devices, log)
 
     def _repr_html_(self) -> str:
         """Its program for a notebook."""
-        return self._exec._repr_html_()
+        return "" if self._foreign is not None else self._exec._repr_html_()
 
     def set_limits(self, most_frames: int = 1 << 20, most_instructions: int = 0, most_bytes: int = 0) -> None:
         """Limit the call depth, the instructions of one run, and the bytes of all tensors that
@@ -326,6 +331,8 @@ class VirtualMachine:
         LIBRARY.tilewright_vm_set_limits(self._machine.address, most_frames, most_instructions, most_bytes)
 
     def _function(self, name: str) -> PackedFunc:
+        if self._foreign is not None:
+            return self._foreign.function(name)
         found = self._functions.get(name)
         if found is None:
             self._exec.program.function(name)
@@ -337,9 +344,9 @@ class VirtualMachine:
 
     def _arguments(self, func_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The arguments in the order of the parameters."""
-        names = self._exec.get_function_params(func_name)
         if not kwargs:
-            return convert(args)
+            return self._converted(args)
+        names = self._parameters(func_name)
         given: dict[int, Any] = {}
         for name, value in kwargs.items():
             if name not in names:
@@ -360,7 +367,15 @@ class VirtualMachine:
         left = len(list(rest))
         if left:
             raise failure("ValueError", f"@{func_name} gets {left} arguments more than it has parameters")
-        return convert(values)
+        return self._converted(values)
+
+    def _parameters(self, func_name: str) -> list[str]:
+        if self._foreign is not None:
+            return self._foreign.parameters(func_name)
+        return self._exec.get_function_params(func_name)
+
+    def _converted(self, args: Sequence[Any]) -> list[Any]:
+        return convert(args) if self._foreign is None else self._foreign.convert(args)
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Keep arguments for the next ``invoke`` of a function without arguments."""
@@ -376,7 +391,7 @@ class VirtualMachine:
 
     def call(self, func_name: str, *args: Any) -> Any:
         """The result of a function, which several threads may call at once: no arguments are kept."""
-        return self._function(func_name)(*convert(args))
+        return self._function(func_name)(*self._converted(args))
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """The result of ``main``."""
@@ -400,7 +415,7 @@ class VirtualMachine:
 
     def get_input_index(self, input_name: str, func_name: str = "main") -> int:
         """The position of a parameter; -1 for an unknown name."""
-        names = self._exec.get_function_params(func_name)
+        names = self._parameters(func_name)
         return names.index(input_name) if input_name in names else -1
 
     def benchmark(
@@ -423,6 +438,8 @@ class VirtualMachine:
 
             return time_evaluator(convert_to_tvm_func(whole), number, repeat, least)()
         arguments = self._arguments(func_name, args, kwargs)
+        if self._foreign is not None:
+            return self._foreign.benchmark(func_name, arguments, device, number, repeat, least)
         return time_evaluator(self._function(func_name), number, repeat, least, device=device)(*arguments)
 
 

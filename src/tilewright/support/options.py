@@ -114,6 +114,12 @@ def own_variables() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith(("TILEWRIGHT_", "TVM_"))}
 
 
+def tracker_address() -> tuple[str | None, int | None]:
+    """``TVM_TRACKER_HOST`` and ``TVM_TRACKER_PORT``: where the tracker of remote devices is, where nobody says."""
+    port = os.environ.get("TVM_TRACKER_PORT", "")
+    return os.environ.get("TVM_TRACKER_HOST") or None, int(port) if port.isdigit() else None
+
+
 def rpc_key_file() -> Path | None:
     """``TILEWRIGHT_RPC_KEY_FILE``: the file with the pre-shared key of remote machines."""
     value = os.environ.get("TILEWRIGHT_RPC_KEY_FILE")

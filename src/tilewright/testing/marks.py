@@ -94,7 +94,7 @@ requires_cudagraph = _requirement("requires_cudagraph", lambda: enabled("cuda"),
 requires_cudnn = _requirement("requires_cudnn", lambda: False, "cuDNN")
 requires_cublas = _requirement("requires_cublas", lambda: False, "cuBLAS")
 requires_micro = _requirement("requires_micro", lambda: False, "the project interface of microcontrollers")
-requires_rpc = _requirement("requires_rpc", lambda: False, "RPC")
+requires_rpc = _requirement("requires_rpc", lambda: enabled("rpc"), "RPC")
 requires_ethosn = _requirement("requires_ethosn", lambda: False, "Ethos-N")
 requires_cmsisnn = _requirement("requires_cmsisnn", lambda: False, "CMSIS-NN")
 

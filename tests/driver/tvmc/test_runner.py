@@ -61,7 +61,7 @@ def test_run(small_package, expected):
     ("options", "message"),
     [
         ({"device": "cuda"}, "cuda is not in this version"),
-        ({"device": "cpu", "hostname": "board"}, "remote devices are not in this version"),
+        ({"device": "cpu", "hostname": "127.0.0.1", "port": 1}, "cannot connect to 127.0.0.1:1"),
         ({"device": "cpu", "number": 0}, "at least 1"),
     ],
 )

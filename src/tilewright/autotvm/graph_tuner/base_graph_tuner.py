@@ -19,7 +19,7 @@ from tilewright.autotvm.graph_tuner._base import INVALID_LAYOUT_TIME
 from tilewright.autotvm.graph_tuner.layouts import Shaped, get_infer_layout, layout_transform
 from tilewright.autotvm.graph_tuner.utils import bind_inputs, expr2graph, get_in_nodes
 from tilewright.autotvm.measure.measure import MeasureInput, MeasureResult, Runner
-from tilewright.autotvm.measure.measure_methods import LocalBuilder, LocalRunner, measure_option
+from tilewright.autotvm.measure.measure_methods import LocalBuilder, LocalRunner, RPCRunner, measure_option
 from tilewright.autotvm.task.records import Record, encode, load_from_file
 from tilewright.autotvm.task.space import ConfigEntity
 from tilewright.autotvm.task.task import Task, create
@@ -29,7 +29,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.search.outcomes import typical
 from tilewright.search.records import RecordFile
-from tilewright.support.errors import RPCError, TilewrightError
+from tilewright.support.errors import TilewrightError
 from tilewright.target.target import Target
 
 Workload = tuple[Any, ...]
@@ -147,9 +147,11 @@ class BaseGraphTuner(ABC):
     ) -> None:
         """Measure the layout transforms between all states. Those of ``layout_records`` are known; with
         ``infer_layout`` the others are computed from these, by the element."""
-        if use_rpc:
-            raise RPCError(
-                "layout transforms are measured on this machine: remote devices are not in this version"
+        if use_rpc and runner is None:
+            if device_key is None:
+                raise TilewrightError("use_rpc measures on devices of a tracker: give their device_key")
+            runner = RPCRunner(
+                device_key, host, port, n_parallel=n_parallel, timeout=timeout, number=min_exec_num, repeat=1
             )
         known: dict[Workload, Record] = {}
         if layout_records is not None:

@@ -1,11 +1,12 @@
-"""Runners: candidates measured in a process of this machine, which may crash or hang."""
+"""Runners: candidates measured in a process of this machine, or on remote devices, which may crash or hang."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,17 @@ import numpy as np
 from tilewright.autotvm.measure.executor import Executor, LocalExecutor
 from tilewright.autotvm.measure.local_builder import BuildResult, LocalBuilder
 from tilewright.autotvm.measure.measure import Builder, MeasureErrorNo, MeasureInput, MeasureResult, Runner
+from tilewright.rpc.tracker_session import connect_tracker
 from tilewright.runtime import ndarray
 from tilewright.runtime.device import device as device_of
 from tilewright.runtime.loading import load_module
-from tilewright.search.measure import Argument, Measured, RunOptions, run_all
+from tilewright.search.measure import Argument, Built, Measured, RunOptions, run_all
+from tilewright.search.remote import Devices, run_remotely
 from tilewright.support.errors import RPCError, TilewrightError
+from tilewright.support.options import tracker_address
 from tilewright.target.target import Target
 
 logger = logging.getLogger("autotvm")
-
-_NO_DEVICES = "remote devices are not in this version: measure on this machine with autotvm.LocalRunner()"
 
 
 class MeasuringRunner(Runner):
@@ -87,9 +89,14 @@ class MeasuringRunner(Runner):
         for described, numbers in groups.items():
             arguments = _arguments(described, self._ref_input)
             options = self._options(measure_inputs[numbers[0]].target)
-            found = run_all([build_results[number].built for number in numbers], arguments, options)
+            found = self._run_built([build_results[number].built for number in numbers], arguments, options)
             results.update(zip(numbers, map(_result, found), strict=True))
         return results
+
+    def _run_built(
+        self, built: Sequence[Built], arguments: Sequence[Argument], options: RunOptions
+    ) -> list[Measured]:
+        return run_all(built, arguments, options)
 
     def _options(self, target: Target) -> RunOptions:
         return RunOptions(
@@ -158,7 +165,8 @@ class LocalRunner(MeasuringRunner):
 
 
 class RPCRunner(MeasuringRunner):
-    """Measures on devices of a tracker. Not in this version: it says so when it is made."""
+    """Measures on the devices with the label ``key`` of a tracker, ``n_parallel`` of them at once; who has a larger
+    ``priority`` comes first. A candidate that crashes or hangs ends its session, and nothing else."""
 
     def __init__(
         self,
@@ -175,7 +183,56 @@ class RPCRunner(MeasuringRunner):
         enable_cpu_cache_flush: bool = False,
         module_loader: Callable[..., Any] | None = None,
     ) -> None:
-        raise RPCError(f"the device {key!r} of the tracker {host}:{port} cannot be used: {_NO_DEVICES}")
+        super().__init__(
+            timeout,
+            n_parallel,
+            number,
+            repeat,
+            min_repeat_ms,
+            cooldown_interval,
+            enable_cpu_cache_flush,
+            module_loader,
+        )
+        self.key, self.host, self.port, self.priority = key, host, int(port), priority
+
+    def set_task(self, task: Any) -> None:
+        """An error at once, and not in every measurement, where the tracker has no such device."""
+        super().set_task(task)
+        if not check_remote(task.target, self.key, self.host, self.port):
+            raise RPCError(
+                f"the tracker {self.host}:{self.port} has no free device {self.key!r} for {task.target}; "
+                "`python -m tilewright.exec.query_rpc_tracker` shows what it has"
+            )
+
+    def run(
+        self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[Any]
+    ) -> list[MeasureResult]:
+        """Measure the candidates, as many at once as devices may be used."""
+        if self.module_loader is not None:
+            described = {"device_key": self.key, "host": self.host, "port": self.port}
+            return [
+                run_through_rpc(
+                    measured,
+                    built,
+                    self.number,
+                    self.repeat,
+                    self.min_repeat_ms,
+                    self.cooldown_interval,
+                    {**described, "priority": self.priority, "timeout": self.timeout},
+                    self._ref_input,
+                    self.enable_cpu_cache_flush,
+                    self.module_loader,
+                )
+                for measured, built in zip(measure_inputs, build_results, strict=True)
+            ]
+        found = self._run_together(measure_inputs, build_results)
+        return [found.get(number, built) for number, built in enumerate(build_results)]
+
+    def _run_built(
+        self, built: Sequence[Built], arguments: Sequence[Argument], options: RunOptions
+    ) -> list[Measured]:
+        devices = Devices(self.key, self.host, self.port, self.priority, self.n_parallel or 1)
+        return run_remotely(built, arguments, options, devices)
 
 
 def run_locally(
@@ -226,12 +283,13 @@ def _run_loaded(
     options: RunOptions,
     ref_input: list[Any] | None,
     module_loader: Callable[..., Any] | None,
+    remote_kwargs: Mapping[str, Any] | None = None,
 ) -> MeasureResult:
-    """Measure a library in this process, loaded by the user's loader."""
+    """Measure a library in this process or on a remote device, loaded by the user's loader."""
     starts = time.monotonic()
     loader = module_loader or default_module_loader()
     try:
-        with loader({}, build_result) as (remote, module):
+        with loader(dict(remote_kwargs or {}), build_result) as (remote, module):
             where = remote.device(str(measure_input.target.kind.name), 0)
             given = ref_input or [
                 np.random.default_rng(0).uniform(size=shape).astype(dtype)
@@ -263,7 +321,10 @@ def run_through_rpc(
 ) -> MeasureResult:
     """Measure one candidate on a remote device, which ``remote_kwargs`` describes; without any, on this machine."""
     if remote_kwargs:
-        raise RPCError(f"the device {remote_kwargs.get('device_key')!r} cannot be used: {_NO_DEVICES}")
+        if isinstance(build_result, MeasureResult):
+            return build_result
+        options = RunOptions(number=number, repeat=repeat, min_repeat_ms=min_repeat_ms)
+        return _run_loaded(measure_input, build_result, options, ref_input, module_loader, remote_kwargs)
     return run_locally(
         measure_input,
         build_result,
@@ -287,7 +348,7 @@ class _ThisMachine:
 
 
 class DefaultModuleLoader:
-    """Loads the library of a build in this process."""
+    """Loads the library of a build in this process, or on the remote device that it is told."""
 
     def __init__(self, pre_load_function: Callable[..., Any] | None = None) -> None:
         self.pre_load_function = pre_load_function
@@ -295,10 +356,18 @@ class DefaultModuleLoader:
     @contextmanager
     def __call__(self, remote_kwargs: dict[str, Any], build_result: BuildResult) -> Iterator[tuple[Any, Any]]:
         """The machine and the module, for ``with``."""
-        remote = _ThisMachine()
-        if self.pre_load_function is not None:
-            self.pre_load_function(remote, build_result)
-        yield remote, load_module(str(build_result.filename))
+        if not remote_kwargs:
+            here = _ThisMachine()
+            if self.pre_load_function is not None:
+                self.pre_load_function(here, build_result)
+            yield here, load_module(str(build_result.filename))
+            return
+        with request_remote(**remote_kwargs) as remote:
+            if self.pre_load_function is not None:
+                self.pre_load_function(remote, build_result)
+            path = Path(str(build_result.filename))
+            remote.upload(path)
+            yield remote, remote.load_module(path.name)
 
 
 def default_module_loader(pre_load_function: Callable[..., Any] | None = None) -> DefaultModuleLoader:
@@ -343,8 +412,16 @@ def create_measure_batch(
 def request_remote(
     device_key: str, host: str | None = None, port: int | None = None, priority: int = 1, timeout: int = 60
 ) -> Any:
-    """A session on a device of a tracker: not in this version."""
-    raise RPCError(f"the device {device_key!r} cannot be requested: {_NO_DEVICES}")
+    """A session on a device of a tracker, which ends after ``timeout`` seconds; the tracker is by default that of
+    ``TVM_TRACKER_HOST`` and ``TVM_TRACKER_PORT``."""
+    named_host, named_port = tracker_address()
+    where, number = host or named_host, port or named_port
+    if not where or not number:
+        raise RPCError(
+            "no tracker is named: give host and port, or set TVM_TRACKER_HOST and TVM_TRACKER_PORT"
+        )
+    with connect_tracker(where, number) as tracker:
+        return tracker.request(device_key, priority, session_timeout=int(timeout))
 
 
 def check_remote(
@@ -355,8 +432,21 @@ def check_remote(
     priority: int = 100,
     timeout: int = 10,
 ) -> bool:
-    """True if a tracker has a device: there are none in this version."""
-    return False
+    """True if a tracker lends a device within ``timeout`` seconds, and the device can run code for a target."""
+    named_host, named_port = tracker_address()
+    where, number = host or named_host, port or named_port
+    if not where or not number:
+        return False
+    try:
+        kind = "cuda" if "cuda" in Target(target).keys else "cpu"
+        with (
+            connect_tracker(where, number) as tracker,
+            tracker.request(device_key, priority, session_timeout=60, wait_seconds=int(timeout)) as session,
+        ):
+            return bool(session.device(kind).exist)
+    except RPCError as problem:
+        logger.warning("the device %r cannot be used: %s", device_key, problem.message)
+        return False
 
 
 def set_cuda_target_arch(arch: str | Sequence[str]) -> None:

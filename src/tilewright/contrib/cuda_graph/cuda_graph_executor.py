@@ -29,16 +29,21 @@ class GraphModuleCudaGraph(graph_executor.GraphModule):
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
-        self.module.set_recording(False)
+        if not isinstance(module, GraphExecutor):
+            raise failure(
+                "TypeError", f"a {type(module).__name__} cannot be captured as a CUDA graph from here"
+            )
+        self._executor = module
+        self._executor.set_recording(False)
 
     @property
     def cuda_graph_captured(self) -> bool:
         """True if there is a graph that can be launched; setting an input in place ends it."""
-        return self.module.is_recorded
+        return self._executor.is_recorded
 
     def capture_cuda_graph(self) -> None:
         """Runs the model once, and captures what it does."""
-        self.module.record()
+        self._executor.record()
 
     def run_cuda_graph(self) -> None:
         """Launches the captured graph; an error before there is one."""

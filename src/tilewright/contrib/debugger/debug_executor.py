@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from tilewright.contrib.debugger.debug_result import (
 from tilewright.contrib.graph_executor import GraphModule, get_device
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import failure
+from tilewright.runtime.foreign import ForeignModule, NodeOperations
 from tilewright.runtime.graph_executor import GraphExecutor
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray, array
@@ -35,9 +35,12 @@ def create(
     if not isinstance(graph_json_str, str):
         raise failure("ValueError", f"the graph is a text, not a {type(graph_json_str).__name__}")
     devices = get_device(libmod, device)
-    return GraphModuleDebug(
-        GraphExecutor(graph_json_str, libmod, devices), devices, graph_json_str, dump_root
-    )
+    executor: Module
+    if isinstance(libmod, ForeignModule):
+        executor = libmod.graph_executor(graph_json_str, devices)
+    else:
+        executor = GraphExecutor(graph_json_str, libmod, devices)
+    return GraphModuleDebug(executor, devices, graph_json_str, dump_root)
 
 
 class GraphModuleDebug(GraphModule):
@@ -47,6 +50,9 @@ class GraphModuleDebug(GraphModule):
         self, module: Module, device: Device | list[Device], graph_json_str: str, dump_root: str | None = None
     ) -> None:
         super().__init__(module)
+        if not isinstance(module, NodeOperations):
+            raise failure("TypeError", f"a {type(module).__name__} does not run node by node")
+        self._nodes: NodeOperations = module
         self._device = get_device(module, device)[0]
         self._graph = json.loads(graph_json_str)
         self._dump_root = Path(dump_root) if dump_root else Path(tempfile.mkdtemp(prefix="tvmdbg_"))
@@ -73,17 +79,16 @@ class GraphModuleDebug(GraphModule):
 
     def _execute(self, keep_outputs: bool) -> None:
         self.runs, self.outputs = [], {}
-        start = time.perf_counter()
+        begin = 0.0
         for index, node in self._operators():
-            begin = time.perf_counter()
-            self.module.run_node(index)
-            seconds = time.perf_counter() - begin
-            self.runs.append(NodeRun(index, node["name"], node["attrs"]["func_name"], begin - start, seconds))
+            seconds = self._nodes.run_node_timed(index)
+            self.runs.append(NodeRun(index, node["name"], node["attrs"]["func_name"], begin, seconds))
+            begin += seconds
             if keep_outputs:
                 for output in range(int(node["attrs"].get("num_outputs", "1"))):
                     # Copied at once: a later node may use the same memory.
                     self.outputs[f"{node['name']}____{output}"] = array(
-                        self.module.node_output(index, output)
+                        self._nodes.node_output(index, output).numpy()
                     )
 
     def run(self, **input_dict: Any) -> None:
@@ -97,7 +102,7 @@ class GraphModuleDebug(GraphModule):
         """The mean time of every node of the graph in milliseconds; zero for those that call no function."""
         times = [0.0] * len(self._graph["nodes"])
         for index, _ in self._operators():
-            times[index] = self.module.time_node(index, number, repeat, min_repeat_ms).mean * 1e3
+            times[index] = self._nodes.time_node(index, number, repeat, min_repeat_ms).mean * 1e3
         return times
 
     def profile(self, collectors: object = None, **input_dict: Any) -> Report:

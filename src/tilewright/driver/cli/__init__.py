@@ -23,6 +23,7 @@ from tilewright.driver.cli import (
     inspect_command,
     opt_command,
     profile_command,
+    rpc_command,
     run_command,
     targets,
     tune_command,
@@ -89,7 +90,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for module in (
         *(demo, compile_command, run_command, tune_command, profile_command, inspect_command, opt_command),
-        *(doctor, targets, cache_command, completion),
+        *(doctor, targets, cache_command, rpc_command, completion),
     ):
         module.add_commands(commands)
     return parser

@@ -10,11 +10,10 @@ import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from tilewright.codegen.llvm.limits import MachineLimits
 from tilewright.driver.profile.notebook import kernels_html
-from tilewright.runtime.graph_executor import GraphExecutor
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ModelError
 
@@ -233,8 +232,15 @@ def short_name(kernel: str) -> str:
     return prefix + rest if separator and kernel.startswith(f"{prefix}tvmgen") else kernel
 
 
+class TimedGraph(Protocol):
+    """A graph executor, here or on another machine, that can time its nodes."""
+
+    def run_timed(self, repeat: int = 1) -> list[tuple[list[float], list[float]]]:
+        """When each node began and how long it took, for each run."""
+
+
 def measure_kernels(
-    executor: GraphExecutor, graph: str, repeat: int = 10, limits: MachineLimits | None = None
+    executor: TimedGraph, graph: str, repeat: int = 10, limits: MachineLimits | None = None
 ) -> KernelProfile:
     """Run a model, whose inputs are set, ``repeat`` times with a clock at every kernel."""
     if repeat < 1:

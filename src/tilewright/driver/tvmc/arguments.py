@@ -178,8 +178,15 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         "--device",
         choices=("cpu", "cuda", "cl", "metal", "vulkan", "rocm"),
         default="cpu",
-        help="default: cpu, the only one in this version",
+        help="default: cpu, the only one on this machine in this version",
     )
+    group = parser.add_argument_group(
+        "remote devices", "the secret key of the machines is read from the file in TILEWRIGHT_RPC_KEY_FILE"
+    )
+    group.add_argument("--rpc-tracker", metavar="HOST[:PORT]", help="run on a device of this tracker")
+    group.add_argument("--rpc-key", metavar="KEY", help="the kind of device, as its server is registered")
+    group.add_argument("--hostname", metavar="HOST", help="run on the server there, without a tracker")
+    group.add_argument("--port", type=int, default=9090, help="the port of that server; default: 9090")
     parser.add_argument("--print-time", action="store_true", help="measure, and print the times")
     parser.add_argument(
         "--print-top", type=int, metavar="N", help="print the N largest values of each output"

@@ -114,7 +114,7 @@ class MachineRunnable(Runnable):
 
     def run(self) -> list[np.ndarray[Any, Any]]:
         """The outputs, in order, as copies."""
-        return _flat(self.machine.invoke("main", *self.arguments))
+        return flat(self.machine.invoke("main", *self.arguments))
 
     def profile(self, repeat: int = 10) -> KernelProfile:
         """The time of every kernel, compared with the limits of the machine."""
@@ -127,11 +127,12 @@ class MachineRunnable(Runnable):
         )
 
 
-def _flat(value: Any) -> list[np.ndarray[Any, Any]]:
+def flat(value: Any) -> list[np.ndarray[Any, Any]]:
+    """The tensors of a result, which may be a tuple of tuples."""
     if isinstance(value, NDArray):
         return [value.numpy()]
     if isinstance(value, (ADT, tuple, list)):
-        return [part for field in value for part in _flat(field)]
+        return [part for field in value for part in flat(field)]
     raise TVMCException(f"the model returns a {type(value).__name__}, which is not a tensor")
 
 
@@ -144,12 +145,13 @@ class FunctionRunnable(Runnable):
         inputs: Sequence[TensorInfo],
         outputs: Sequence[TensorInfo],
         workspace_bytes: int,
+        device: Device | None = None,
     ) -> None:
         self._function = function
         self.names = [one.name for one in inputs]
-        self.inputs = [ndarray.empty(_sizes(one), one.dtype) for one in inputs]
-        self.outputs = [ndarray.empty(_sizes(one), one.dtype) for one in outputs]
-        self.workspace = [ndarray.empty((workspace_bytes,), "uint8")] if workspace_bytes else []
+        self.inputs = [ndarray.empty(_sizes(one), one.dtype, device) for one in inputs]
+        self.outputs = [ndarray.empty(_sizes(one), one.dtype, device) for one in outputs]
+        self.workspace = [ndarray.empty((workspace_bytes,), "uint8", device)] if workspace_bytes else []
 
     def set_inputs(self, values: Values) -> None:
         """The inputs of the runs that follow."""

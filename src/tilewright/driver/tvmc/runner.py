@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.driver.tvmc.arguments import Commands, add_run_arguments
-from tilewright.driver.tvmc.common import parse_shape_string
+from tilewright.driver.tvmc.common import parse_shape_string, tracker_host_port_from_cli
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.executors import (
     FunctionRunnable,
@@ -24,6 +25,7 @@ from tilewright.driver.tvmc.executors import (
 )
 from tilewright.driver.tvmc.images import SUFFIXES, ImageOptions, parse_numbers, read_images
 from tilewright.driver.tvmc.model import TVMCPackage, TVMCResult
+from tilewright.driver.tvmc.remote import make_remote_runnable, open_session
 from tilewright.driver.tvmc.tensors import TensorInfo, graph_tensors, output_name
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.params import load_param_dict
@@ -250,17 +252,54 @@ def run_module(
     Inputs that are not given are made up as ``fill_mode`` says: zeros, ones, or random, the same ones each time. With
     ``profile`` the result has a report on every kernel. ``fill_shapes`` gives shapes to made-up inputs whose sizes
     the model leaves open.
+
+    With ``hostname`` it runs on another machine: on a device of the tracker there that has the label ``rpc_key``, or
+    without a label on the server there.
     """
     if not isinstance(tvmc_package, TVMCPackage):
         raise TVMCException(
             f"a TVMCPackage can be run, not a {type(tvmc_package).__name__}: compile the model first"
         )
-    if hostname or rpc_key:
-        raise TVMCException("remote devices are not in this version: omit hostname and rpc_key")
-    _require_cpu(device)
+    if rpc_key and not hostname:
+        raise TVMCException(
+            "rpc_key names a device of a tracker: give its hostname and port too, or --rpc-tracker"
+        )
     if repeat < 1 or number < 1:
         raise TVMCException(f"repeat and number are at least 1, not {repeat} and {number}")
-    runnable = make_runnable(tvmc_package)
+    with contextlib.ExitStack() as stack:
+        if hostname:
+            session = stack.enter_context(open_session(hostname, port, rpc_key))
+            runnable = make_remote_runnable(tvmc_package, session, device)
+        else:
+            _require_cpu(device)
+            runnable = make_runnable(tvmc_package)
+        return _run(
+            tvmc_package,
+            runnable,
+            inputs,
+            fill_mode,
+            repeat,
+            number,
+            profile,
+            end_to_end,
+            measure,
+            fill_shapes,
+        )
+
+
+def _run(
+    tvmc_package: TVMCPackage,
+    runnable: Runnable,
+    inputs: Mapping[str, Any] | None,
+    fill_mode: str,
+    repeat: int,
+    number: int,
+    profile: bool,
+    end_to_end: bool,
+    measure: bool,
+    fill_shapes: Mapping[str, Sequence[Any]] | None,
+) -> TVMCResult:
+    """Inputs, one run, and the measurements."""
     infos = with_shapes(tvmc_package.content.inputs, fill_shapes)
     values: Values = complete_inputs(infos, inputs or {}, fill_mode)
     runnable.set_inputs(values)
@@ -308,10 +347,19 @@ def fill_shapes_from_arguments(args: argparse.Namespace) -> dict[str, list[Any]]
 
 def run_from_arguments(args: argparse.Namespace, package: TVMCPackage) -> TVMCResult:
     """Run a package as the arguments say."""
-    _require_cpu(args.device)
+    hostname, port = tracker_host_port_from_cli(args.rpc_tracker)
+    if hostname is not None and not args.rpc_key:
+        raise TVMCException(
+            "a tracker lends devices by a key: give --rpc-key; --hostname is for a server itself"
+        )
+    if hostname is None and args.hostname:
+        hostname, port = args.hostname, args.port
     return run_module(
         package,
         args.device,
+        hostname=hostname,
+        port=port or 9090,
+        rpc_key=args.rpc_key,
         inputs=inputs_from_arguments(args, package.content.inputs),
         fill_mode=args.fill_mode,
         repeat=args.repeat,
