@@ -257,6 +257,14 @@ def attention_scores() -> list[Any]:
     return [q, k, mask, te.compute(score.shape, lambda h, i, j: power[h, i, j] / total[h, i], name="y")]
 
 
+def attention() -> list[Any]:
+    """Attention of a few heads: what the softmax of the scores makes of the values."""
+    *given, weights = attention_scores()
+    value, r = te.placeholder((8, 65, 48), name="v"), te.reduce_axis((0, 65), "rv")
+    made = te.compute((8, 65, 48), lambda h, i, c: te.sum(weights[h, i, r] * value[h, r, c], axis=r), name="z")
+    return [*given, value, made]
+
+
 def blur() -> list[Any]:
     """Two passes of a box, one after the other."""
     x = te.placeholder((404, 304), name="x")

@@ -142,13 +142,13 @@ def tune_operators(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def naive_expressions() -> dict[str, Callable[[], list[Any]]]:
     """Expressions without any schedule, as one would write them first."""
-    from odd_operators import attention_scores, convolution, product, softmax
+    from odd_operators import attention, convolution, product, softmax
 
     return {
         "product 512x512x512": lambda: product(512, 512, 512),
         "conv2d 64x56x56 to 64, 3x3": lambda: convolution(64, 56, 64, (3, 3), pad=1),
         "softmax 512x1024": lambda: softmax(512, 1024),
-        "attention scores 8x65x65, mask, softmax": attention_scores,
+        "attention, 8 heads of 65 tokens": attention,
     }
 
 

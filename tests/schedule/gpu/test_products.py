@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,14 @@ import tilewright.topi.testing
 from tilewright import te, tir, topi
 from tilewright.schedule.gpu.machine import GpuMachine
 from tilewright.schedule.gpu.product import choose_tile
+
+
+@pytest.fixture(autouse=True)
+def ordinary_cores() -> Iterator[None]:
+    """Tensor cores multiply float32 otherwise."""
+    with tvm.transform.PassContext(config={"tir.strict_float32": True}):
+        yield
+
 
 SMALL = tvm.target.Target("cuda -arch=sm_80 -max_num_threads=64")
 """Small tiles: the interpreter runs threads one by one."""

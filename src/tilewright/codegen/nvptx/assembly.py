@@ -29,11 +29,13 @@ def assembly(
     *,
     tied: Sequence[str] = (),
     touches_memory: bool = True,
+    reads_memory: bool = False,
 ) -> list[str]:
     """Emit an instruction; ``operands`` are pairs of type and operand. ``results`` are the types of the results, which
     ``tied`` operands of the same number start with. In the text results come first (``$0``), then the operands.
 
-    The threads of a warp execute it together. What touches memory or other state stays in its place.
+    The threads of a warp execute it together. What touches memory or other state stays in its place; what only reads
+    memory stays behind the writes before it.
     """
     constraints = [f"={_CONSTRAINTS[kind]}" for kind in results]
     constraints += [_CONSTRAINTS[kind] for kind, _ in operands]
@@ -42,7 +44,9 @@ def assembly(
     arguments += [f"{kind} {operand}" for kind, operand in zip(results, tied, strict=False)]
     kind = "void" if not results else results[0] if len(results) == 1 else f"{{ {', '.join(results)} }}"
     how, attributes = "asm ", "convergent nounwind memory(none)"
-    if touches_memory:
+    if reads_memory:
+        attributes = "nounwind memory(read)"
+    elif touches_memory:
         constraints.append("~{memory}")
         how, attributes = "asm sideeffect ", "convergent nounwind"
     group = emitter.module.text.attributes(attributes)

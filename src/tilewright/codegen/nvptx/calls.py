@@ -13,6 +13,7 @@ from tilewright.codegen.nvptx.async_copy import ASYNC_COPY_CALLS
 from tilewright.codegen.nvptx.barriers import BARRIER_CALLS
 from tilewright.codegen.nvptx.float8 import FLOAT8_CALLS
 from tilewright.codegen.nvptx.fragments import FRAGMENT_CALLS
+from tilewright.codegen.nvptx.guarded_loads import if_then_else
 from tilewright.codegen.nvptx.tensor_cores import TENSOR_CORE_CALLS
 from tilewright.codegen.nvptx.warp_group import WARP_GROUP_CALLS
 from tilewright.ir import operators
@@ -149,6 +150,7 @@ KERNEL_CALLS: Final[dict[str, Handler]] = {
     **_without([*RUNTIME_CALLS, "tir.tvm_static_handle"]),
     "tir.address_of": generic(address_of),
     "tir.tvm_access_ptr": generic(access_pointer),
+    "tir.if_then_else": if_then_else,
     "tir.tvm_storage_sync": storage_sync,
     "tir.tvm_warp_shuffle": shuffle("idx"),
     "tir.tvm_warp_shuffle_up": shuffle("up"),

@@ -8,7 +8,7 @@ Each thread has a tile in registers, made of groups of four neighbours that are 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from math import prod
 from typing import Final
 
@@ -17,6 +17,7 @@ from tilewright.ir.expr import Call, IterVar, PrimExpr, ProducerLoad, Range, Red
 from tilewright.ir.functor import substitute_expr
 from tilewright.schedule.cpu.access import Read, extent_of, reads_of
 from tilewright.schedule.cpu.graph import MaterializedStage
+from tilewright.schedule.decisions import decide
 from tilewright.schedule.gpu.contraction import Contraction
 from tilewright.schedule.gpu.machine import GpuMachine, power_of_two_divisor
 from tilewright.te.operation import ComputeOp, thread_axis
@@ -102,7 +103,9 @@ def schedule_product(
 ) -> None:
     """Schedules the product with its epilogue; ``root`` may be the product itself."""
     counts = found.counts(anchor.compute.axes)
-    tile = choose_tile(*counts, machine)
+    best = choose_tile(*counts, machine)
+    fitting = [one for one in TILES if one.threads <= machine.max_threads]
+    tile = Tile(*decide("tile", astuple(best), lambda: map(astuple, fitting)))
     _ProductSchedule(schedule, root, anchor, found, tile, machine).run()
 
 

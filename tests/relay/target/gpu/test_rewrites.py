@@ -40,6 +40,16 @@ def test_convolutions_have_channels_last() -> None:
     assert sum("layout_transform" in name and "conv2d" not in name for name in called) <= 2
 
 
+def test_channels_of_depthwise_weights_are_adjacent() -> None:
+    """So that a thread loads the weights of eight channels at once."""
+    data = relay.var("data", shape=(1, 32, 8, 8), dtype="float16")
+    made = relay.nn.conv2d(data, constant(32, 1, 3, 3), groups=32, padding=(1, 1), kernel_size=(3, 3))
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([data], made)))
+    with tvm.transform.PassContext(opt_level=3):
+        optimized, _ = relay.optimize(module, TARGET)
+    assert 'kernel_layout="HWOI"' in str(optimized)
+
+
 def test_dense_layers_of_one_tensor_are_joined() -> None:
     data = relay.var("data", shape=(64, 64), dtype="float16")
     parts = [relay.nn.dense(data, constant(64, 64)) + constant(64) for _ in range(3)]

@@ -12,6 +12,7 @@ import tilewright as tvm
 import tilewright.topi.testing
 from tilewright import te, topi
 from tilewright.schedule import schedule
+from tilewright.schedule.decisions import Decisions
 from tilewright.schedule.gpu.tensor_core.factors import find_product
 from tilewright.schedule.gpu.tensor_core.tiling import candidates, choose_tiling
 from tilewright.target.gpu import describe_gpu
@@ -71,6 +72,45 @@ def test_matrix_products(
     left, right = (x.T if transposed[0] else x), (y.T if transposed[1] else y)
     wanted = np.maximum(left.astype("float32") @ right.astype("float32") + z, 0)
     np.testing.assert_allclose(found, wanted, rtol=4e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("transposed", [(False, True), (True, False)])
+def test_float32_in_two_parts(transposed: tuple[bool, bool]) -> None:
+    """Three products of TF32 are as exact as float32; with one of them, errors would be a thousand times as large."""
+    rows, columns, depth = 40, 36, 72
+    a = placeholder(*((depth, rows) if transposed[0] else (rows, depth)), name="a", dtype="float32")
+    b = placeholder(*((columns, depth) if transposed[1] else (depth, columns)), name="b", dtype="float32")
+    made = topi.nn.matmul(a, b, None, "float32", *transposed)
+    assert any(isinstance(one, ExternOp) for one in stages_of(made, "sm_90a"))
+    x, y = arrays(a, b)
+    (found,) = run([a, b], [made], x, y)
+    left, right = (x.T if transposed[0] else x), (y.T if transposed[1] else y)
+    wanted = left.astype("float64") @ right.astype("float64")
+    assert np.abs(found - wanted).max() <= 2e-6
+
+
+def test_tiles_are_a_choice_of_tuners() -> None:
+    """Another tiling than the estimate's best gives the same numbers; one that does not fit is refused."""
+    a, b = placeholder(40, 64, name="a"), placeholder(48, 64, name="b")
+    made = topi.nn.dense(a, b, None, "float32")
+    x, y = arrays(a, b)
+    with Decisions() as asked:
+        stages_of(made, "sm_90a")
+    choice = asked.asked["tensor_core_tile"]
+    other = next(one for one in choice.candidates if one[:2] != choice.constructed[:2])
+    with Decisions({"tensor_core_tile": other}):
+        (found,) = run([a, b], [made], x, y, target=tvm.target.Target("cuda -arch=sm_90a"))
+    np.testing.assert_allclose(found, x.astype("float32") @ y.astype("float32").T, rtol=1e-3, atol=1e-3)
+    with Decisions({"tensor_core_tile": (1, 2, 3, 4, 5, 6)}), pytest.raises(tvm.TVMError, match="cannot be"):
+        stages_of(made, "sm_90a")
+
+
+def test_strict_float32_uses_no_matrix_units() -> None:
+    """Who needs infinities in a product says so."""
+    a, b = placeholder(64, 64, name="a", dtype="float32"), placeholder(64, 64, name="b", dtype="float32")
+    with tvm.transform.PassContext(config={"tir.strict_float32": True}):
+        stages = stages_of(topi.nn.matmul(a, b), "sm_90a")
+    assert not any(isinstance(one, ExternOp) for one in stages)
 
 
 @pytest.mark.parametrize("arch", ARCHES)
@@ -151,11 +191,25 @@ def test_tilings_fit_the_device() -> None:
         assert best.rows * best.columns >= 128 * 64 and best.splits == 1
 
 
-@pytest.mark.parametrize(
-    ("dtype", "out_dtype"), [("float32", "float32"), ("int8", "int32"), ("float64", "float64")]
-)
-def test_other_types_have_other_schedules(dtype: str, out_dtype: str) -> None:
-    """float32 is not rounded to fewer digits."""
+@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_bytes(arch: str, dtype: str) -> None:
+    """Exact sums, also over a depth that fills no tile."""
+    a, b = placeholder(40, 150, name="a", dtype=dtype), placeholder(36, 150, name="b", dtype=dtype)
+    made = topi.nn.dense(a, b, None, "int32")
+    assert any(isinstance(one, ExternOp) for one in stages_of(made, arch))
+    random = np.random.default_rng(4)
+    limits = np.iinfo(dtype)
+    x, y = (
+        random.integers(limits.min, limits.max + 1, shape).astype(dtype) for shape in ((40, 150), (36, 150))
+    )
+    (found,) = run([a, b], [made], x, y, target=tvm.target.Target(f"cuda -arch={arch}"))
+    np.testing.assert_array_equal(found, x.astype("int32") @ y.astype("int32").T)
+
+
+def test_other_types_have_other_schedules() -> None:
+    """What the matrix units cannot multiply goes to ordinary cores."""
+    dtype = out_dtype = "float64"
     a, b = placeholder(64, 64, name="a", dtype=dtype), placeholder(64, 64, name="b", dtype=dtype)
     assert not any(
         isinstance(one, ExternOp) for one in stages_of(topi.nn.dense(a, b, None, out_dtype), "sm_90a")

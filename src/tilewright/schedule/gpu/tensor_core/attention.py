@@ -1,8 +1,9 @@
 """Attention on Hopper's tensor cores, without storing scores: ``softmax(scale * q @ k.T + mask) @ v`` for every head.
 
 A group of four warps has 64 queries. Keys and values come by in blocks; the scores of a block stay in registers, where
-their running maximum and sum turn them into weights, which multiply the values from registers again. Operands are read
-in place, with tokens before heads or after.
+their running maximum and sum turn them into weights, which multiply the values from registers again. The values of a
+block are multiplied while the scores of the next are turned into weights: the matrix units and the other units of a
+multiprocessor then work at the same time. Operands are read in place, with tokens before heads or after.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from tilewright.tir import ptx
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import exp2
 from tilewright.tir.stmt import EXPLICIT_SYNC
-from tilewright.tir.transform.split_host_device import MIN_BLOCKS
 from tilewright.topi.kernel import loop_kernel
 from tilewright.topi.nn.attention import AXES, AttentionShape
 from tilewright.topi.utils import get_const_tuple
@@ -35,6 +35,8 @@ LOWEST: Final = -1e30
 PANEL: Final = 64
 """Channels in a row of 128 bytes."""
 STAGES: Final = 2
+KEYS: Final = 1
+VALUES: Final = 2
 WIDEST_HEAD: Final = 128
 """Channels of a head whose sums and weights still fit a thread's registers."""
 ALL_LANES: Final = 0xFFFFFFFF
@@ -87,9 +89,8 @@ class _Kernel:
         self.scales_late = len(operands) == 3 and scale > 0
         self.size = _up(shape.size, PANEL)
         self.value_size = _up(shape.value_size, PANEL)
-        self.keys = 64 if shape.keys <= 64 or self.value_size > 64 else 128
-        self.groups = 1 if shape.queries * shape.batch * shape.heads <= 16384 else 2
-        self.rows = self.groups * GROUP_ROWS
+        # Few registers in use let several blocks share a multiprocessor; a long sequence has fewer, longer steps.
+        self.keys = 64 if shape.keys <= 128 or self.value_size > 64 else 128
         self.blocks = -(-shape.keys // self.keys)
 
     def emit(self, builder: IRBuilder, inputs: Sequence[BufferVar], outputs: Sequence[BufferVar]) -> None:
@@ -97,11 +98,11 @@ class _Kernel:
         self.builder = builder
         self.mask = inputs[3] if len(inputs) > 3 else None
         self._launch()
-        elements = self.rows * self.size + STAGES * self.keys * (self.size + self.value_size)
+        elements = GROUP_ROWS * self.size + STAGES * self.keys * (self.size + self.value_size)
         shared = builder.allocate("uint8", elements * self.kind.itemsize, "shared", "shared.dyn")
         self.tiles = BufferVar(builder, shared.asobject(), None, self.kind)
-        self.scores = builder.allocate("float32", self.keys // 2, "scores", "local")
         self.weights = builder.allocate(self.kind, self.keys // 2, "weights", "local")
+        self.shrink = builder.allocate("float32", 2, "shrink", "local")
         self.sums = builder.allocate("float32", self.value_size // 2, "sums", "local")
         self.largest = builder.allocate("float32", 2, "largest", "local")
         self.total = builder.allocate("float32", 2, "total", "local")
@@ -110,16 +111,27 @@ class _Kernel:
         for half in range(2):
             self.largest[half] = operators.const(LOWEST, "float32")
             self.total[half] = operators.const(0.0, "float32")
-        copy_queries = self._copies(0, inputs[0], self.rows, self.first_query)
+        copy_queries = self._copies(0, inputs[0], GROUP_ROWS, self.first_query)
         copy_queries.copy(operators.const(0), self.tiles, operators.const(0))
-        self.copies = [
-            self._copies(1, inputs[1], self.keys, None),
-            self._copies(2, inputs[2], self.keys, None),
-        ]
-        for block in range(STAGES - 1):
-            self._copy_block(operators.const(block))
-        with builder.for_range(0, self.blocks, name="block") as block:
+        self.copies = {
+            KEYS: self._copies(KEYS, inputs[1], self.keys, None),
+            VALUES: self._copies(VALUES, inputs[2], self.keys, None),
+        }
+        first = operators.const(0)
+        self._copy(KEYS, first)
+        self._exchange()
+        if self.blocks > 1:
+            self._copy(KEYS, operators.const(1))
+        self._copy(VALUES, first)
+        self._multiply_keys(first)
+        builder.emit(ptx.wgmma_wait(0))
+        self._weigh(first)
+        self._keep_weights()
+        with builder.for_range(1, self.blocks, name="block") as block:
             self._block(block)
+        self._exchange()
+        self._multiply_values(operators.const(self.blocks - 1))
+        builder.emit(ptx.wgmma_wait(0))
         self._store(outputs[0])
 
     # ---- what a block of threads has ----
@@ -127,18 +139,14 @@ class _Kernel:
     def _launch(self) -> None:
         shape, builder = self.shape, self.builder
         tile, head, thread = (thread_axis(tag) for tag in ("blockIdx.x", "blockIdx.y", "threadIdx.x"))
-        builder.scope_attr(tile, "thread_extent", -(-shape.queries // self.rows))
+        builder.scope_attr(tile, "thread_extent", -(-shape.queries // GROUP_ROWS))
         builder.scope_attr(head, "thread_extent", shape.batch * shape.heads)
-        builder.scope_attr(thread, "thread_extent", self.groups * GROUP_THREADS)
+        builder.scope_attr(thread, "thread_extent", GROUP_THREADS)
         builder.scope_attr("kernel", EXPLICIT_SYNC, 1)
-        if self.value_size == PANEL and self.scales_late:
-            # While one block turns scores into weights, another one multiplies.
-            builder.scope_attr("kernel", MIN_BLOCKS, 4 // self.groups)
         self.thread: Var = thread.var
-        self.first_query = builder.let("first_query", tile.var * self.rows)
+        self.first_query = builder.let("first_query", tile.var * GROUP_ROWS)
         self.batch = builder.let("batch", head.var // shape.heads)
         self.head = builder.let("head", head.var % shape.heads)
-        self.group = builder.let("group", thread.var // GROUP_THREADS)
         self.lane = builder.let("lane", thread.var % 32)
         # A thread has two rows of its group's scores, eight apart, and of those every fourth pair of columns.
         self.row = builder.let("row", thread.var // 32 * 16 + self.lane // 4)
@@ -169,45 +177,56 @@ class _Kernel:
             operators.const(0),
             None if whole else count - offset,
             self.thread,
-            self.groups * GROUP_THREADS,
+            GROUP_THREADS,
             _run(layout, channels, self.kind),
         )
 
     def _stage(self, number: int, block: PrimExpr) -> PrimExpr:
         """Where the keys (1) or values (2) of a block are in shared memory."""
-        queries = self.rows * self.size
+        queries = GROUP_ROWS * self.size
         each = self.keys * (self.size + self.value_size)
-        return block % STAGES * each + (queries if number == 1 else queries + self.keys * self.size)
+        return block % STAGES * each + (queries if number == KEYS else queries + self.keys * self.size)
 
-    def _copy_block(self, block: PrimExpr) -> None:
-        for number, one in enumerate(self.copies, 1):
-            one.copy(block, self.tiles, self._stage(number, block))
-        self.builder.emit(ptx.cp_async_commit())
+    def _copy(self, number: int, block: PrimExpr) -> None:
+        """Start copying the keys or values of a block."""
+        self.copies[number].copy(block, self.tiles, self._stage(number, block))
+
+    def _exchange(self) -> None:
+        """Wait for all copies, and until every thread is done with what the next ones overwrite."""
+        builder = self.builder
+        builder.emit(ptx.cp_async_commit())
+        builder.emit(ptx.cp_async_wait(0))
+        builder.emit(ptx.fence_proxy_async())
+        builder.emit(operators.call("tvm_storage_sync", "int32", [StringImm("shared")]))
 
     # ---- one block of keys ----
 
     def _block(self, block: PrimExpr) -> None:
+        """The scores of a block, and what the weights of the one before make of its values."""
         builder = self.builder
-        builder.emit(ptx.cp_async_wait(STAGES - 2))
-        builder.emit(ptx.fence_proxy_async())
-        builder.emit(operators.call("tvm_storage_sync", "int32", [StringImm("shared")]))
-        if self.blocks > STAGES - 1:
-            with builder.if_scope(block + (STAGES - 1) < self.blocks):
-                for number, one in enumerate(self.copies, 1):
-                    one.copy(block + (STAGES - 1), self.tiles, self._stage(number, block + (STAGES - 1)))
-        builder.emit(ptx.cp_async_commit())
+        self._exchange()
+        with builder.if_scope(block + 1 < self.blocks):
+            self._copy(KEYS, block + 1)
+        self._copy(VALUES, block)
         self._multiply_keys(block)
+        self._multiply_values(block - 1)
+        builder.emit(ptx.wgmma_wait(1))
         self._weigh(block)
-        self._multiply_values(block)
+        builder.emit(ptx.wgmma_wait(0))
+        self._keep_weights()
+        for place in range(self.value_size // 2):
+            self.sums[place] = self.sums[place] * self.shrink[place // 2 % 2]
 
     def _multiply_keys(self, block: PrimExpr) -> None:
         """The scores of this group's queries."""
         builder, item = self.builder, self.kind.itemsize
+        # Registers of their own for each block: nothing then waits for what the last block left in them.
+        self.scores = builder.allocate("float32", self.keys // 2, "scores", "local")
         step = STEP_BYTES // item
         builder.emit(ptx.wgmma_fence())
         for number in range(self.size // step):
             panel, within = divmod(number * step, PANEL)
-            queries = self.group * (GROUP_ROWS * PANEL) + (panel * self.rows * PANEL + within)
+            queries = panel * GROUP_ROWS * PANEL + within
             keys = self._stage(1, block) + (panel * self.keys * PANEL + within)
             builder.emit(
                 ptx.wgmma(
@@ -224,10 +243,9 @@ class _Kernel:
                 )
             )
         builder.emit(ptx.wgmma_commit())
-        builder.emit(ptx.wgmma_wait(0))
 
     def _weigh(self, block: PrimExpr) -> None:
-        """Turn scores into weights, and bring the sums so far to the new maximum."""
+        """Turn scores into weights, and note by how much the sums so far shrink under the new maximum."""
         builder, scores = self.builder, self.scores
         places = range(self.keys // 2)
         if not self.scales_late or self.shape.keys % self.keys:
@@ -248,11 +266,14 @@ class _Kernel:
                 scores[place] = exp2(scores[place] * scale - limit)
             fresh = _tree(operators.add, [scores[place] for place in own])
             self.total[half] = self.total[half] * shrink + fresh
-            for place in range(self.value_size // 2):
-                if place // 2 % 2 == half:
-                    self.sums[place] = self.sums[place] * shrink
-        for place in places:
-            self.weights[place] = operators.cast(self.kind, scores[place])
+            self.shrink[half] = shrink
+
+    def _keep_weights(self) -> None:
+        """Round the weights for the multiplication with the values, which must not be reading the last ones any more;
+        in pairs, as registers hold them."""
+        for place in range(0, self.keys // 2, 2):
+            with self.builder.for_range(0, 2, name="pair", kind="vectorize") as pair:
+                self.weights[pair + place] = operators.cast(self.kind, self.scores[pair + place])
 
     def _score(self, place: int, block: PrimExpr) -> PrimExpr:
         """A score in units of log 2, with the mask; the lowest where there is no key."""
@@ -289,6 +310,7 @@ class _Kernel:
         return value
 
     def _multiply_values(self, block: PrimExpr) -> None:
+        """Add what the weights make of the values of a block to the sums."""
         builder, item = self.builder, self.kind.itemsize
         step = STEP_BYTES // item
         builder.emit(ptx.wgmma_fence())
@@ -310,7 +332,6 @@ class _Kernel:
                 )
             )
         builder.emit(ptx.wgmma_commit())
-        builder.emit(ptx.wgmma_wait(0))
 
     # ---- the result ----
 
@@ -320,7 +341,7 @@ class _Kernel:
             total = self._over_row(self.total[half], operators.add)
             scale = builder.let("scale", operators.const(1.0, "float32") / total)
             query = builder.let("query", self.first_query + self.row + half * 8)
-            exists = operators.const_true() if shape.queries % self.rows == 0 else query < shape.queries
+            exists = operators.const_true() if shape.queries % GROUP_ROWS == 0 else query < shape.queries
             with builder.if_scope(exists):
                 for tile in range(self.value_size // 8):
                     if tile * 8 >= shape.value_size:

@@ -97,6 +97,8 @@ class TileCopies:
         units = tile.row // run
         self.rows_at_once = threads // units
         self.rows = tile.elements // tile.row
+        # Threads that copy at the same time are in one panel.
+        assert tile.along_depth or tile.depth % self.rows_at_once == 0
         self.unit = builder.let("unit", thread % units * run)
         self.row = builder.let("row", thread // units)
         analyzer = Analyzer()
@@ -174,7 +176,8 @@ class TileCopies:
         num_bytes = self.run * self.tile.itemsize
         if num_bytes < LEAST_ASYNC_BYTES:
             zero = operators.make_zero(self.factor.dtype)
-            target[slot] = if_then_else(inside, self.source[source], zero)
+            for place in range(self.run):
+                target[slot + place] = if_then_else(inside, self.source[source + place], zero)
             return
         safe = Select(inside, source, operators.const(0, source.dtype))
         self.builder.emit(

@@ -163,13 +163,18 @@ class Product:
         return self._is_contiguous_along(self.b, self.columns)
 
     def _is_contiguous_along(self, factor: Factor, side: Sequence[Axis]) -> bool:
-        # Matrices of other types than 16 bits cannot be transposed on their way to the matrix units.
-        if not side or factor.dtype.bits != 16:
+        # Matrices of bytes cannot be transposed on their way to the matrix units.
+        if not side or factor.dtype.bits < 16:
             return False
         piece = 16 // factor.dtype.itemsize
         return factor.run_along(side[-1], self.ranges, piece) > factor.run_along(
             self.depth[-1], self.ranges, piece
         )
+
+    @property
+    def is_split(self) -> bool:
+        """True if the matrix units take the factors in two parts, because they know shorter ones only."""
+        return self.a.dtype == "float32"
 
     @property
     def sum_type(self) -> DataType:

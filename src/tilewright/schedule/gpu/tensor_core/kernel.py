@@ -13,7 +13,12 @@ from tilewright.ir.functor import substitute_expr
 from tilewright.schedule.gpu.tensor_core.copies import PIECE_BYTES, TileCopies, TileShape
 from tilewright.schedule.gpu.tensor_core.epilogue import Epilogue, ReadBuffers
 from tilewright.schedule.gpu.tensor_core.factors import Axis, Factor, Product, decode, size
-from tilewright.schedule.gpu.tensor_core.multiply import GroupProducts, TileProducts, WarpProducts
+from tilewright.schedule.gpu.tensor_core.multiply import (
+    GroupProducts,
+    SplitProducts,
+    TileProducts,
+    WarpProducts,
+)
 from tilewright.schedule.gpu.tensor_core.tiling import SUM_PADDING, Tiling
 from tilewright.support.dtype import DataType
 from tilewright.te.operation import thread_axis
@@ -116,7 +121,8 @@ class ProductKernel:
         kinds = product.a.dtype, product.sum_type
         if tiling.uses_groups:
             return GroupProducts(self.builder, *kinds, a, b, self.thread)
-        return WarpProducts(self.builder, *kinds, a, b, self.thread, tiling.warps)
+        of_warps = SplitProducts if product.is_split else WarpProducts
+        return of_warps(self.builder, *kinds, a, b, self.thread, tiling.warps)
 
     def _sum_up(self, products: TileProducts, memory: Mapping[Tensor, BufferVar]) -> None:
         """The sums over this block's part of the depth."""

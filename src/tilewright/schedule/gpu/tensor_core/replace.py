@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import PrimExpr, ProducerLoad
+from tilewright.ir.transform import PassContext
 from tilewright.schedule.gpu.tensor_core.epilogue import Epilogue, find_epilogue
 from tilewright.schedule.gpu.tensor_core.factors import Product, find_product, size
 from tilewright.schedule.gpu.tensor_core.kernel import ProductKernel
@@ -21,7 +23,15 @@ from tilewright.te.schedule.stage import AttachType, Stage
 from tilewright.te.tensor import Operation, Tensor
 from tilewright.tir.stmt import Stmt
 
-SUMS_WORTH_A_KERNEL = 16
+SUM_TYPES: Final = {
+    "float16": "float32",
+    "bfloat16": "float32",
+    "float32": "float32",
+    "int8": "int32",
+    "uint8": "int32",
+}
+"""The types of factors, and of the sums of their products."""
+SUMS_WORTH_A_KERNEL: Final = 16
 """Rows, columns and depth below which a matrix unit would be mostly idle."""
 
 
@@ -163,7 +173,9 @@ def _suits(product: Product, gpu: GPUDescription) -> bool:
     kinds = (product.a.dtype, product.b.dtype)
     if kinds[0] != kinds[1] or not gpu.has_async_copy:
         return False
-    if str(kinds[0]) not in ("float16", "bfloat16") or str(product.sum_type) != "float32":
+    if SUM_TYPES.get(str(kinds[0])) != str(product.sum_type):
+        return False
+    if product.is_split and PassContext.current().get("tir.strict_float32"):
         return False
     least = min(size(product.rows), size(product.columns), size(product.depth))
     return least >= SUMS_WORTH_A_KERNEL or (

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from tilewright.schedule.decisions import decide
 from tilewright.schedule.gpu.tensor_core.factors import Product, size
 from tilewright.target.gpu import GPUDescription
 
 ROW_BYTES: Final = 128
 """Bytes of a tile's depth: a row of shared memory that all 32 banks serve at once."""
 SUM_BYTES: Final = 4
+TUNED_TILINGS: Final = 48
+"""The tilings that a tuner may try: those with the least estimated times."""
 BAND: Final = 8
 """Rows of tiles that are computed together."""
 
@@ -30,6 +33,11 @@ class Tiling:
     warps: tuple[int, int]
     uses_groups: bool
     band: int = BAND
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """What distinguishes it from the other tilings of a product."""
+        return (self.rows, self.columns, self.stages, self.splits, *self.warps)
 
     @property
     def threads(self) -> int:
@@ -52,8 +60,10 @@ SUM_PADDING: Final = 8
 
 
 def choose_tiling(product: Product, gpu: GPUDescription) -> Tiling:
-    """The tiling with the least estimated time."""
-    return min(candidates(product, gpu), key=lambda one: _time(one, product, gpu))
+    """The tiling with the least estimated time, unless a tuner says otherwise."""
+    ranked = sorted(candidates(product, gpu), key=lambda one: _time(one, product, gpu))
+    sizes = decide("tensor_core_tile", ranked[0].sizes, lambda: [one.sizes for one in ranked[:TUNED_TILINGS]])
+    return next(one for one in ranked if one.sizes == sizes)
 
 
 def candidates(product: Product, gpu: GPUDescription) -> Iterator[Tiling]:
@@ -62,7 +72,7 @@ def candidates(product: Product, gpu: GPUDescription) -> Iterator[Tiling]:
     depth = ROW_BYTES // itemsize
     steps = -(-size(product.depth) // depth)
     shapes = [(rows, columns, warps, False) for rows, columns, warps in _WARP_SHAPES]
-    if gpu.has_wgmma:
+    if gpu.has_wgmma and not product.is_split:
         shapes = [shape for shape in shapes if shape[0] < 64]
         shapes += [(rows, columns, (0, 0), True) for rows, columns in _GROUP_SHAPES]
     for rows, columns, warps, uses_groups in shapes:
@@ -121,6 +131,9 @@ def _time(tiling: Tiling, product: Product, gpu: GPUDescription) -> float:
     rounds = -(-blocks // resident)
     steps = -(-size(product.depth) // (tiling.depth * tiling.splits))
     multiply = tiling.rows * tiling.columns * tiling.depth / _product_rate(gpu, tiling, itemsize)
+    if product.is_split:
+        warps = tiling.warps[0] * tiling.warps[1] * min(blocks, resident)
+        multiply = (PRODUCTS_OF_PARTS * multiply + _splitting(tiling)) * max(BUSY_WARPS / warps, 1)
     if tiling.uses_groups:
         multiply = max(multiply, tiling.rows // 64 * STEPS_OF_TILE * INSTRUCTION_CYCLES)
     copy = (tiling.rows + tiling.columns) * tiling.depth * itemsize / L2_BYTES_PER_CYCLE
@@ -141,10 +154,19 @@ def _time(tiling: Tiling, product: Product, gpu: GPUDescription) -> float:
     return total
 
 
+def _splitting(tiling: Tiling) -> float:
+    """Cycles of a multiprocessor for the parts of float32 factors, which every warp makes of what it reads itself, and
+    for adding the sums of a tile to the others."""
+    per_warp = tiling.rows // tiling.warps[0] + tiling.columns // tiling.warps[1]
+    parts = tiling.warps[0] * tiling.warps[1] * per_warp * tiling.depth * INSTRUCTIONS_OF_PARTS
+    return (parts + tiling.rows * tiling.columns * INSTRUCTIONS_OF_SUMS) / LANES
+
+
 def _resident(tiling: Tiling, itemsize: int, gpu: GPUDescription) -> int:
     """Blocks that a multiprocessor holds at a time."""
     threads = tiling.threads
-    registers = threads * max(tiling.rows * tiling.columns // threads + OTHER_REGISTERS, LEAST_REGISTERS)
+    sums = tiling.rows * tiling.columns // threads * (2 if itemsize == 4 else 1)
+    registers = threads * max(sums + OTHER_REGISTERS, LEAST_REGISTERS)
     return max(
         1,
         min(
@@ -163,6 +185,14 @@ def _product_rate(gpu: GPUDescription, tiling: Tiling, itemsize: int) -> float:
 # What the estimate knows of multiprocessors, in cycles and bytes a cycle; measured on an H200 over 35 products and
 # convolutions with 20 tilings each, where the choice takes 8 % longer than the best of them in the mean.
 PRODUCT_EFFICIENCY: Final = 0.85
+PRODUCTS_OF_PARTS: Final = 3
+"""Multiplications for each of float32."""
+INSTRUCTIONS_OF_PARTS: Final = 6
+INSTRUCTIONS_OF_SUMS: Final = 2
+BUSY_WARPS: Final = 8
+"""Warps of a multiprocessor below which the matrix units wait for the parts of float32 factors."""
+LANES: Final = 128
+"""Instructions of single threads that a multiprocessor does in a cycle."""
 INSTRUCTION_CYCLES: Final = 30.0
 """The least that an instruction of a group of warps takes, however few its columns are."""
 STEPS_OF_TILE: Final = 4
