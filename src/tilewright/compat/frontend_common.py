@@ -56,7 +56,8 @@ __all__ = [
 
 
 def _expression(given: Any) -> RelayExpr:
-    return given.astuple() if isinstance(given, TupleWrapper) else given  # type: ignore[no-any-return]
+    made: RelayExpr = given.astuple() if isinstance(given, TupleWrapper) else given
+    return made
 
 
 def _module(expr: RelayExpr, mod: IRModule | None) -> IRModule:
@@ -206,9 +207,8 @@ def _autopad_at_run_time(
     steps, window = const(stride), const(reach)
     sizes = op.strided_slice(op.shape_of(data, "int64"), [2], [len(stride) + 2])
     zero = const(np.zeros(len(stride), "int64"))
-    if deconv:
-        total = const(reach - stride)
-    else:
+    total: RelayExpr = const(reach - stride)
+    if not deconv:
         rest = op.mod(sizes, steps)
         total = op.maximum(op.where(op.equal(rest, zero), window - steps, window - rest), zero)
     less = op.floor_divide(total, const(np.full(len(stride), 2, "int64")))
