@@ -97,8 +97,7 @@ def test_one_run_for_each_target_marks_as_one_for_all() -> None:
 
 def test_calls_without_arguments_and_of_closures() -> None:
     """Nothing enters the first, and the second belong to no target: they are not marked."""
-    f = var("f")
-    p = var("p", shape=(4,))
+    f, p = var("f"), var("p", shape=(4,))
     given = Function([p], call("exp", p))
     with supported("exp"):
         expect(call("zeros", shape=(4,), dtype="float32"), call("zeros", shape=(4,), dtype="float32"))
