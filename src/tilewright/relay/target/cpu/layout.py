@@ -54,8 +54,7 @@ def _blockable(attrs: Any, tinfos: Sequence[Any]) -> _Blockable | None:
     data, kernel = constant_shape(tinfos[0].shape[1:]), constant_shape(tinfos[1].shape)
     if not _is_plain(attrs) or data is None or kernel is None or is_low_precision(attrs, tinfos):
         return None
-    current = Target.current()
-    if not blocks_help(tinfos[0].dtype) or (current is not None and "cblas" in current.libs):
+    if not blocks_help(tinfos[0].dtype):
         return None
     channels = data[0]
     # Several outputs for each channel, as (channels, multiplier, ...) or as groups of one channel.
