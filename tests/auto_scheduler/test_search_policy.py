@@ -211,8 +211,8 @@ class Timed(auto_scheduler.LocalRunner):
         return Comparison(measured, (2.5,))
 
 
-def test_the_best_is_measured_again_in_turns(tmp_path: Path) -> None:
-    """A candidate that was lucky is not applied."""
+def test_the_best_is_measured_again_in_turns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A candidate that was lucky is not applied; records of templates in the same file are nobody's mistake."""
     task, path = new_task(8, 8, 8), tmp_path / "records.json"
     task.layout_rewrite_option = auto_scheduler.LayoutRewriteOption.NO_REWRITE
     options = auto_scheduler.TuningOptions(
@@ -225,4 +225,10 @@ def test_the_best_is_measured_again_in_turns(tmp_path: Path) -> None:
     )
     task.tune(options, auto_scheduler.SketchPolicy(task, params=SMALL, seed=0, verbose=0))
     assert sorted(one.cost for one in read_comparisons(path)) == [3.0, 3.0]
+    with path.open("a") as file:
+        file.write(
+            '{"input": ["llvm", "tilewright.kernel", [], {}], "config": {}, "result": [[1.0], 0, 0.1, 0]}\n'
+        )
+    caplog.clear()
+    assert len(list(read_comparisons(path))) == 2 and "no records" not in caplog.text
     assert not auto_scheduler.ApplyHistoryBest(path).best

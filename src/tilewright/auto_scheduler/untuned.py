@@ -61,9 +61,14 @@ def read_note(text: str) -> tuple[Key, float] | None:
     return (str(workload), str(kind)), float(seconds)
 
 
+def _is_of_a_template(line: str) -> bool:
+    """True for a record in AutoTVM's format."""
+    return line.startswith('{"input":') and '"config":' in line
+
+
 def read_comparisons(path: str | Path, most: int | None = None) -> Iterator[Comparison]:
-    """The records of a file that were measured, each with the time of the constructed schedule. Lines that are none are
-    reported once."""
+    """The records of a file that were measured, each with the time of the constructed schedule. Records of templates,
+    which one file may hold as well, are passed over; lines that are no records are reported once."""
     untuned: dict[Key, float] = {}
     found: dict[tuple[Key, Any], Comparison] = {}
     bad: list[str] = []
@@ -72,7 +77,7 @@ def read_comparisons(path: str | Path, most: int | None = None) -> Iterator[Comp
         note = read_note(line.text)
         if note is not None:
             untuned[note[0]] = note[1]
-        if line.text.startswith("#"):
+        if line.text.startswith("#") or _is_of_a_template(line.text):
             continue
         if most is not None and count >= most:
             break
