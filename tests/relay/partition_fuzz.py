@@ -31,6 +31,7 @@ from tilewright.ir.op import Op  # noqa: E402
 from tilewright.relay import transform  # noqa: E402
 from tilewright.relay.backend.byoc.partition import plain_function  # noqa: E402
 from tilewright.relay.dataflow_pattern import is_op, wildcard  # noqa: E402
+from tilewright.runtime.container import ADT  # noqa: E402
 
 NAME = "fuzzed"
 TAKEN: set[str] = set()
@@ -65,7 +66,7 @@ def nested(kind: Any, given: Iterator[Any]) -> Any:
 
 def flat(value: Any) -> list[Any]:
     """The tensors of a value."""
-    return [one for part in value for one in flat(part)] if isinstance(value, (list, tuple)) else [value]
+    return [one for part in value for one in flat(part)] if isinstance(value, (list, tuple, ADT)) else [value]
 
 
 def prepare() -> None:

@@ -63,7 +63,7 @@ def test_targets_from_text_json_and_files(tmp_path):
 
 def test_code_generators(generator):
     """A registered one can stand before the target, with options."""
-    assert composite_target.get_codegen_names() == ["npu"]
+    assert "npu" in composite_target.get_codegen_names()
     assert callable(composite_target.get_codegen_by_target("npu")["pass_pipeline"])
     found, rest = targets.target_from_cli("npu --mode=fast, llvm")
     assert found.kind.name == "llvm"

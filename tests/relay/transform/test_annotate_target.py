@@ -8,7 +8,7 @@ from tests.relay.transform.regions import begin, end, supported
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.structural import assert_structural_equal
-from tilewright.relay import Function, If, Let, Tuple, TupleGetItem, var
+from tilewright.relay import Function, FuncType, If, Let, Tuple, TupleGetItem, var
 from tilewright.relay.analysis import list_op_freqs
 from tilewright.relay.transform import AnnotateTarget
 
@@ -97,7 +97,8 @@ def test_one_run_for_each_target_marks_as_one_for_all() -> None:
 
 def test_calls_without_arguments_and_of_closures() -> None:
     """Nothing enters the first, and the second belong to no target: they are not marked."""
-    f, p = var("f"), var("p", shape=(4,))
+    p = var("p", shape=(4,))
+    f = var("f", FuncType([p.type_annotation], p.type_annotation))
     given = Function([p], call("exp", p), p.type_annotation)
     with supported("exp"):
         expect(call("zeros", shape=(4,), dtype="float32"), call("zeros", shape=(4,), dtype="float32"))
