@@ -24,6 +24,7 @@ from tilewright.relay.frontend.onnx.model import from_onnx
 from tilewright.relay.frontend.onnx.reading import read_model
 from tilewright.relay.frontend.onnx.tensors import onnx_package
 from tilewright.relay.infer import infer_module
+from tilewright.runtime.container import ADT
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import ModelError, TargetError
 
@@ -223,7 +224,7 @@ def _as_arrays(value: Any, kind: Any) -> Any:
     which = kind.WhichOneof("value")
     if which == "optional_type":
         return _as_arrays(value, kind.optional_type.elem_type)
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, ADT)):
         inner = kind.sequence_type.elem_type if which == "sequence_type" else kind
         return [_as_arrays(item, inner) for item in value]
     array = value.numpy() if isinstance(value, NDArray) else np.asarray(value)
