@@ -120,7 +120,9 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "clamp": (lambda x: (jnp.clip(x, -0.5, 0.5), lax.clamp(0.0, x, 1.0)), (X,)),
     "low precision": (
-        lambda x: (x.astype(jnp.bfloat16) * np.arange(4).astype(jnp.bfloat16)).astype("float32"),
+        lambda x: (x.astype(jnp.bfloat16) * np.asarray([0.5, 1, 2, 4]).astype(jnp.bfloat16)).astype(
+            "float32"
+        ),
         (X,),
     ),
     "dot": (lambda x, w, v: (x @ w, x @ v, v @ v), (X, floats(4, 5), floats(4))),

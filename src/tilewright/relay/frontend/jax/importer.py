@@ -78,7 +78,11 @@ def _missing(operation: Any) -> list[tuple[str, str]]:
                 each = inner.operation
                 name = operation_name(each)
                 structural = name in RETURNS or name == "func.func" or name.startswith("sdy.mesh")
-                if not structural and find_converter(name) is None:
-                    found.append((name, place_of(each.location) or name))
+                complex_numbers = any(
+                    "complex<" in str(value.type) for value in (*each.operands, *each.results)
+                )
+                if not structural and (complex_numbers or find_converter(name) is None):
+                    label = f"{name} of complex numbers" if complex_numbers else name
+                    found.append((label, place_of(each.location) or name))
                 found += _missing(each)
     return found
