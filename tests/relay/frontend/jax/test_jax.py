@@ -179,7 +179,7 @@ def test_dimensions_that_an_export_left_open() -> None:
     data = floats(3, 4)
     module, params = relay.frontend.from_jax(exported, shape={"x": (3, 4)})
     same(run(module, params, data), exported.call(data))
-    with pytest.raises(ModelError, match=r"the input 'x' has the shape \(b, 4\): fix it with shape="):
+    with pytest.raises(ModelError, match=r"the input 'x' has the shape \(b, 4\): fix it with"):
         relay.frontend.from_jax(exported)
 
 

@@ -16,7 +16,7 @@ from tilewright.relay.frontend.jax.attributes import dtype_of, shape_of
 from tilewright.relay.frontend.jax.importer import GraphImporter, list_unsupported
 from tilewright.relay.frontend.jax.node import operation_name
 from tilewright.relay.frontend.jax.package import jax_package
-from tilewright.relay.frontend.jax.reading import BYTECODE, input_names, main_block, read_module
+from tilewright.relay.frontend.jax.reading import BYTECODE, read_program
 from tilewright.relay.frontend.registry import Frontend, Imported
 from tilewright.runtime import ndarray
 from tilewright.support.errors import ModelError
@@ -42,13 +42,13 @@ def from_jax(
     that names all that is missing.
     """
     leaves = [] if params is None else jax_package().tree_util.tree_leaves(params)
-    module = read_module(model, args if params is None else (params, *args), shape)
-    require_supported(list_unsupported(module))
-    block, names = main_block(module), input_names(module)
+    program = read_program(model, args if params is None else (params, *args), shape)
+    require_supported(list_unsupported(program.module))
+    block, names = program.block, program.names
     check_input_names(shape or {}, names, names)
     if len(leaves) > len(names):
         raise ModelError(f"params has {len(leaves)} arrays, the program {len(names)} inputs")
-    graph = GraphImporter(module)
+    graph = GraphImporter(program.module)
     values: list[Any] = []
     for name, argument, leaf in zip(
         names, block.arguments, [*leaves, *[None] * (len(names) - len(leaves))], strict=True
@@ -89,20 +89,20 @@ def is_bytecode(head: bytes) -> bool:
 
 def unsupported_in(path: str) -> Sequence[Unsupported]:
     """The operations of a program that cannot be converted."""
-    return list_unsupported(read_module(path))
+    return list_unsupported(read_program(path).module)
 
 
 def describe(path: str) -> Described:
     """What a file says of itself."""
-    module = read_module(path)
-    block = main_block(module)
+    program = read_program(path)
+    block = program.block
     counts: dict[str, int] = {}
     for operation in block.operations:
         name = operation_name(operation.operation)
         counts[name] = counts.get(name, 0) + 1
     inputs = [
         Tensor(name, dtype_of(argument.type), shape_of(argument.type))
-        for name, argument in zip(input_names(module), block.arguments, strict=True)
+        for name, argument in zip(program.names, block.arguments, strict=True)
     ]
     results = list(list(block.operations)[-1].operation.operands)
     outputs = [
