@@ -281,6 +281,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x, i, u: jax.vmap(lambda row, at, new: row.at[at].add(new))(x, i, u),
         (floats(3, 5), ints(3, 2, low=0, high=5), floats(3, 2)),
     ),
+    "written out by an export": (
+        lambda x: (jax.lax.lgamma(jnp.abs(x) + 1), jax.lax.digamma(jnp.abs(x) + 1), jnp.nextafter(x, 2.0)),
+        (X,),
+    ),
     "segments": (lambda x, i: jax.ops.segment_sum(x, i, 4), (floats(6, 2), ints(6, low=0, high=4))),
     "sorting": (
         lambda x: (

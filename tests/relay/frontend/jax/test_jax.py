@@ -204,12 +204,9 @@ def test_everything_unsupported_is_in_one_error() -> None:
     """Foreign code by the name of its target, and operations without a converter."""
     matrix = floats(3, 3)
     with pytest.raises(UnsupportedOperators) as caught:
-        relay.frontend.from_jax(
-            lambda x: (jnp.linalg.cholesky(x), jax.lax.lgamma(x), jnp.linalg.eigh(x)), (matrix,)
-        )
+        relay.frontend.from_jax(lambda x: (jnp.linalg.cholesky(x), jnp.linalg.eigh(x)), (matrix,))
     names = {one.operator for one in caught.value.operators}
-    assert names == {"custom_call lapack_spotrf_ffi", "chlo.lgamma", "custom_call lapack_ssyevd_ffi"}
-    assert "test_jax.py" in str(caught.value)
+    assert names == {"custom_call lapack_spotrf_ffi", "custom_call lapack_ssyevd_ffi"}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tilewright.relay.frontend.jax.attributes import dtype_of, shape_of
 from tilewright.relay.frontend.jax.importer import GraphImporter, list_unsupported
 from tilewright.relay.frontend.jax.node import operation_name
 from tilewright.relay.frontend.jax.package import jax_package
-from tilewright.relay.frontend.jax.reading import BYTECODE, read_program
+from tilewright.relay.frontend.jax.reading import BYTECODE, Program, exported_function, read_program
 from tilewright.relay.frontend.registry import Frontend, Imported
 from tilewright.runtime import ndarray
 from tilewright.support.errors import ModelError
@@ -42,8 +42,7 @@ def from_jax(
     that names all that is missing.
     """
     leaves = [] if params is None else jax_package().tree_util.tree_leaves(params)
-    program = read_program(model, args if params is None else (params, *args), shape)
-    require_supported(list_unsupported(program.module))
+    program = _readable(model, args if params is None else (params, *args), shape)
     block, names = program.block, program.names
     check_input_names(shape or {}, names, names)
     if len(leaves) > len(names):
@@ -60,6 +59,18 @@ def from_jax(
         inputs = values[len(leaves) :]
         labels = [f"output_{place}" for place in range(len(outputs))]
         return finished(graph.scope.module, inputs, outputs, labels, graph.scope.params)
+
+
+def _readable(model: Any, args: Sequence[Any], shape: Mapping[str, Any] | None) -> Program:
+    """A program all of whose operations can be converted."""
+    program = read_program(model, args, shape)
+    missing = list_unsupported(program.module)
+    if callable(model) and any(one.operator.startswith("chlo.") for one in missing):
+        # An export writes functions such as lgamma out, in operations that are supported.
+        program = read_program(exported_function(model, args), (), shape)
+        missing = list_unsupported(program.module)
+    require_supported(missing)
+    return program
 
 
 def _weight(graph: GraphImporter, name: str, leaf: Any, kind: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright import relay
+from tilewright.relay.expr import ExprWithOp
 from tilewright.relay.frontend.jax.attributes import dtype_of, named_attributes, place_of, shape_of
 from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode, Scope
 
@@ -60,15 +61,21 @@ class JaxNode(GraphNode):
         """A list of integers."""
         return [int(one) for one in np.asarray(self.attr(name, default)).reshape(-1)]
 
+    def settled(self, data: Expr) -> Expr:
+        """A tensor; a constant where it consists of small constants."""
+        found = self.scope.folder.settled(data)
+        assert isinstance(found, ExprWithOp)
+        return found
+
     # Broadcasting
 
     def broadcast(self, data: Expr, shape: tuple[int, ...]) -> Expr:
         """A tensor repeated along its dimensions of one, or a scalar; what it was is remembered."""
         if self.shape(data) == shape:
             return data
-        data = self.scope.folder.settled(data)
-        made = relay.broadcast_to(data, shape)
-        self.jax_scope.narrow[made] = data
+        small = self.settled(data)
+        made = relay.broadcast_to(small, shape)
+        self.jax_scope.narrow[made] = small
         return made
 
     def narrowed(self, *operands: Expr) -> list[Expr]:

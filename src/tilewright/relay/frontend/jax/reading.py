@@ -51,6 +51,12 @@ def read_program(model: Any, args: Sequence[Any] = (), shapes: Mapping[str, Any]
     )
 
 
+def exported_function(function: Any, args: Sequence[Any]) -> Any:
+    """The export of a function for example arguments."""
+    jax = jax_package()
+    return jax.export.export(jax.jit(function, keep_unused=True))(*args)
+
+
 def _deserialized(content: bytes) -> Any:
     """An exported program, or a module of StableHLO's bytecode or text."""
     mlir = bindings()

@@ -151,7 +151,7 @@ def gather(node: JaxNode, data: Expr, indices: Expr) -> Expr:
     if 0 in node.result_shape():
         return relay.zeros(node.result_shape(), node.result_dtype())
     flat, _ = _flat_places(node, indices, places, hold=True)
-    made = relay.take(_as_rows(node, data, places), node.scope.folder.settled(flat), axis=0)
+    made = relay.take(_as_rows(node, data, places), node.settled(flat), axis=0)
     order = _window_order(places, list(numbers.offset_dims), len(node.result_shape()))
     return permuted(node, made, [order.index(axis) for axis in range(len(order))])
 
@@ -190,7 +190,7 @@ def scatter(node: JaxNode, *operands: Expr) -> Expr:
     kept = [shape[axis] for axis in places.whole]
     order = _window_order(places, windows, node.rank(updates))
     values = reshaped(node, permuted(node, updates, order), [count, *kept])
-    at = node.scope.folder.settled(reshaped(node, flat, [1, count]))
+    at = node.settled(reshaped(node, flat, [1, count]))
     made = relay.scatter_nd(_as_rows(node, data, places), at, values, mode)
     turned = [*places.addressed, *places.whole]
     back = reshaped(node, made, [shape[axis] for axis in turned])

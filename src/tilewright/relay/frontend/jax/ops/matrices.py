@@ -43,7 +43,8 @@ def product(
         target = [count, rows, inner] if together else [rows, inner]
         flat = turned if list(node.static_shape(turned)) == target else node.reshaped_weight(turned, target)
         matrices.append(converted(node, flat, computed))
-    made = relay.nn.batch_matmul(*matrices) if batch[0] else relay.nn.dense(*matrices)
+    first, second = matrices
+    made = relay.nn.batch_matmul(first, second) if batch[0] else relay.nn.dense(first, second)
     return converted(node, reshaped(node, made, node.result_shape()), dtype)
 
 

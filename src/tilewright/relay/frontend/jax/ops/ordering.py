@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright import relay
+from tilewright.relay.expr import TupleWrapper
 from tilewright.relay.frontend.jax.node import JaxNode
 from tilewright.relay.frontend.jax.ops.elementwise import direction_of
 from tilewright.relay.frontend.jax.registry import converter
@@ -58,7 +59,9 @@ def sort(node: JaxNode, *operands: Expr) -> Sequence[Expr]:
 
 def top_k(node: JaxNode, data: Expr, count: int) -> list[Expr]:
     """The largest elements of each row and their places."""
-    return list(relay.topk(data, count, -1, "both", False, "int32"))
+    found = relay.topk(data, count, -1, "both", False, "int32")
+    assert isinstance(found, TupleWrapper)
+    return [found[0], found[1]]
 
 
 @converter("chlo.top_k")

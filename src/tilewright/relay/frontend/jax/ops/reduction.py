@@ -97,7 +97,7 @@ def _extreme_place(node: JaxNode, block: Any, axes: list[int]) -> str | None:
     operands = list(node.operation.operands)
     if len(operands) != 4 or len(axes) != 1:
         return None
-    maker = getattr(operands[1], "owner", None)
+    maker: Any = getattr(operands[1], "owner", None)
     if getattr(maker, "name", None) != "stablehlo.iota":
         return None
     allowed = ("compare", "select", "and", "or", "return")

@@ -77,6 +77,7 @@ def _running(node: JaxNode, name: str, data: Expr, window: Window) -> Expr | Non
         return None
     if pads[1]:
         data = relay.reverse(data, axis)
+    made: Expr
     if name in ("add", "multiply"):
         made = (relay.cumsum if name == "add" else relay.cumprod)(data, axis, node.dtype(data))
     else:
