@@ -105,12 +105,6 @@ def image_network(params: Any, data: Any) -> Any:
     return jax.nn.log_softmax(data.mean((1, 2)) @ params["last"])
 
 
-def compiled(module: Any, params: Any, inputs: dict[str, Any]) -> list[Any]:
-    """What compiled code computes."""
-    made = tvmc.run(tvmc.compile(tvmc.TVMCModel(module, params), target="llvm"), "cpu", inputs=inputs)
-    return [made.get_output(f"output_{place}") for place in range(len(made.outputs))]
-
-
 def test_a_transformer() -> None:
     """Trees of weights become parameters; the compiled module computes what JAX does."""
     params, tokens = transformer_params(), np.asarray([[1, 4, 10, 0, 7]], "int32")
@@ -198,6 +192,33 @@ def test_files(tmp_path: Path) -> None:
     (tmp_path / "broken.jax").write_bytes(b"nothing of the kind")
     with pytest.raises(ModelError, match="not a JAX program"):
         tvmc.load(str(tmp_path / "broken.jax"))
+
+
+WRITTEN = """
+module {
+  func.func @main(%x: tensor<3x4xf32>, %which: tensor<i1>) -> (tensor<3x2xf32>, tensor<3x2xi32>) {
+    %0:2 = stablehlo.custom_call @mhlo.topk(%x) {mhlo.attributes = {k = 2 : i64, largest = true}}
+      : (tensor<3x4xf32>) -> (tensor<3x2xf32>, tensor<3x2xi32>)
+    %1 = "stablehlo.if"(%which) ({
+      %2 = stablehlo.negate %0#0 : tensor<3x2xf32>
+      stablehlo.return %2 : tensor<3x2xf32>
+    }, {
+      stablehlo.return %0#0 : tensor<3x2xf32>
+    }) : (tensor<i1>) -> tensor<3x2xf32>
+    return %1, %0#1 : tensor<3x2xf32>, tensor<3x2xi32>
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("which", [True, False])
+def test_text(which: bool, tmp_path: Path) -> None:
+    """StableHLO's text is read too, with what JAX itself does not write any more."""
+    (tmp_path / "model.mlir").write_text(WRITTEN, encoding="utf-8")
+    data = floats(3, 4)
+    values, places = jax.lax.top_k(data, 2)
+    found = run(*relay.frontend.from_jax(tmp_path / "model.mlir"), data, which)
+    same(found, (-values if which else values, places))
 
 
 def test_everything_unsupported_is_in_one_error() -> None:
