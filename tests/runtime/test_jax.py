@@ -18,6 +18,7 @@ def test_arrays_are_arguments():
     np.testing.assert_array_equal(result.numpy(), np.arange(8) * 2)
 
 
+@pytest.mark.unguarded  # what ends at a guard page is aligned as its elements are, and JAX copies it
 def test_both_ways_share_memory():
     """What JAX makes of our array, and we of theirs, is the same memory."""
     ours = tvm.nd.array(np.arange(8, dtype="float32"))

@@ -296,6 +296,8 @@ def _fork(theirs: socket.socket, messages: IO[bytes]) -> int:
     with warnings.catch_warnings():
         # The threads of the C runtime do not run Python; the child neither uses nor joins them.
         warnings.simplefilter("ignore", DeprecationWarning)
+        # JAX warns of its own threads, which the child does not use either.
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
         child = os.fork()
     if child:
         return child

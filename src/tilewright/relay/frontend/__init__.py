@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tilewright.relay.frontend.jax import from_jax
 from tilewright.relay.frontend.keras import from_keras
 from tilewright.relay.frontend.onnx import from_onnx
 from tilewright.relay.frontend.registry import Frontend, import_model, register_frontend
@@ -13,6 +14,7 @@ __all__ = [
     "Frontend",
     "from_exported_program",
     "from_fx",
+    "from_jax",
     "from_keras",
     "from_onnx",
     "from_pytorch",
