@@ -51,7 +51,6 @@ _MODULES: Final[dict[str, str]] = {
         )
     },
     "relay.quantize": _QUANTIZE,
-    "relay.frontend.mxnet": _EXPORT,
     "relay.frontend.caffe": _EXPORT,
     "relay.frontend.caffe2": _EXPORT,
     "relay.frontend.coreml": _EXPORT,
@@ -91,7 +90,6 @@ _NAMES: Final[dict[str, dict[str, str]]] = {
     "relay.frontend": {
         name: _EXPORT
         for name in (
-            "from_mxnet",
             "from_caffe",
             "from_caffe2",
             "from_coreml",

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tilewright.relay.frontend.keras import from_keras
+from tilewright.relay.frontend.mxnet import from_mxnet
 from tilewright.relay.frontend.onnx import from_onnx
 from tilewright.relay.frontend.registry import Frontend, import_model, register_frontend
 from tilewright.relay.frontend.tensorflow import from_tensorflow
@@ -14,6 +15,7 @@ __all__ = [
     "from_exported_program",
     "from_fx",
     "from_keras",
+    "from_mxnet",
     "from_onnx",
     "from_pytorch",
     "from_tensorflow",
