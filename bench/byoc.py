@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def reloaded(one: Contestant, inputs: dict[str, Any], folder: Path) -> list[Any]
     return list(np.load(folder / "outputs.npz").values())
 
 
-def measure(name: str, folder: Path) -> list[list[str]]:
+def measure(name: str, folder: Path, backends: Sequence[str]) -> list[list[str]]:
     """The rows of one model."""
     with np.load(folder / "inputs.npz") as stored:
         inputs = {key: stored[key] for key in stored.files}
@@ -67,9 +68,9 @@ def measure(name: str, folder: Path) -> list[list[str]]:
         key: value for key, value in inputs.items() if any(p.name_hint == key for p in base["main"].params)
     }
     modules = {"compiled": base}
-    for backend in BACKENDS:
+    for backend in backends:
         modules[backend] = partition_for(base, backend, is_prepared=True)
-    decision = choose_fastest(module, BACKENDS, "llvm", params)
+    decision = choose_fastest(module, backends, "llvm", params)
     modules["chosen"] = decision.module
     contest = [Contestant(one, tvm.target.Target("llvm"), inputs) for one in modules.values()]
     seconds = race(contest, 7)
@@ -95,6 +96,7 @@ def main() -> None:
     """Measure and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=MODELS)
+    parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=BACKENDS)
     parser.add_argument("--load", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.load:
@@ -102,7 +104,7 @@ def main() -> None:
         return
     rows = []
     for name in [arguments.only] if arguments.only else MODELS:
-        rows += measure(name, exported(name, cache_dir() / "bench"))
+        rows += measure(name, exported(name, cache_dir() / "bench"), arguments.backends)
     write_table(
         HERE / "results" / "byoc.md",
         "Models through each backend",

@@ -333,7 +333,7 @@ def main() -> None:
             RESULTS.with_suffix(".md").write_text(report(results))
 
 
-def report(results: Mapping[str, list[dict[str, Any]]]) -> str:
+def report(results: Mapping[str, Any]) -> str:
     """The figures as Markdown."""
     lines = ["# Tuning", "", "```json", json.dumps(machine(), indent=1), "```", ""]
     for part, describe in (
@@ -345,6 +345,8 @@ def report(results: Mapping[str, list[dict[str, Any]]]) -> str:
     ):
         if results.get(part):
             lines += describe(results[part])
+            # What was measured elsewhere, or otherwise than the rest, says so.
+            lines += [note, ""] if (note := results.get("notes", {}).get(part)) else []
     return "\n".join(lines).rstrip() + "\n"
 
 

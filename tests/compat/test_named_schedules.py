@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-import numpy as np
 import pytest
 
 import tilewright as tvm
@@ -115,15 +114,3 @@ def test_a_name_gives_the_schedule_of_the_target(name: str) -> None:
             schedule = getattr(topi.generic, f"schedule_{name}")([made])
         text = str(tvm.lower(schedule, [a, made], simple_mode=True))
         assert [one for one in ("T.ramp", "threadIdx.x") if one in text] == words
-
-
-def test_sort_by_key() -> None:
-    """Values follow their keys; equal keys keep their order."""
-    keys, values = (te.placeholder((2, 4), "int32", name) for name in ("keys", "values"))
-    made = tvm.topi.cuda.sort_by_key(keys, values)
-    function = tvm.build(te.create_schedule([one.op for one in made]), [keys, values, *made], "llvm")
-    given = np.array([[3, 1, 2, 1], [0, 0, -5, 9]], "int32")
-    outs = [tvm.nd.empty((2, 4), "int32") for _ in made]
-    function(tvm.nd.array(given), tvm.nd.array(np.arange(8, dtype="int32").reshape(2, 4)), *outs)
-    assert outs[0].numpy().tolist() == [[1, 1, 2, 3], [-5, 0, 0, 9]]
-    assert outs[1].numpy().tolist() == [[1, 3, 2, 0], [6, 4, 5, 7]]

@@ -16,11 +16,11 @@ def test_attributes() -> None:
     """A name within a missing module: an error of ours that is an AttributeError, with advice."""
     with pytest.raises(
         NotInThisVersion,
-        match=r"tilewright\.relay\.frontend\.keras\.from_keras is not in this version .*: export",
+        match=r"tilewright\.relay\.frontend\.coreml\.from_coreml is not in this version .*: export",
     ):
-        relay.frontend.keras.from_keras
+        relay.frontend.coreml.from_coreml
     assert issubclass(NotInThisVersion, TilewrightError) and issubclass(NotInThisVersion, AttributeError)
-    assert not hasattr(relay.frontend.keras, "from_keras")
+    assert not hasattr(relay.frontend.coreml, "from_coreml")
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_attributes() -> None:
         "relay.quantize",
         "relay.frontend.caffe2",
         "relay.op.contrib.tensorrt",
-        "contrib.cublas",
+        "contrib.rocblas",
     ],
 )
 def test_modules_can_be_imported(name: str) -> None:
@@ -43,9 +43,9 @@ def test_modules_can_be_imported(name: str) -> None:
 
 
 def test_imports_from_missing_modules() -> None:
-    """``from tvm.contrib.cublas import matmul`` fails with the same advice."""
+    """``from tvm.contrib.rocblas import matmul`` fails with the same advice."""
     with pytest.raises(ModuleNotInThisVersion, match="is not in this version"):
-        from tilewright.contrib.cublas import matmul  # noqa: F401
+        from tilewright.contrib.rocblas import matmul  # noqa: F401
     with pytest.raises(ImportError, match="export the model to ONNX"):
         from tilewright.relay.frontend import from_caffe2  # noqa: F401
 
@@ -59,8 +59,8 @@ def test_a_function_of_the_name_of_its_module() -> None:
 def test_packages_say_it_too() -> None:
     """A module that is missing can be asked for as an attribute, before anything imported it."""
     for package, name in [
-        (relay.op.contrib, "dnnl"),
-        (tvm.contrib, "cublas"),
+        (relay.op.contrib, "tensorrt"),
+        (tvm.contrib, "rocblas"),
     ]:
         with pytest.raises(NotInThisVersion, match=f"{name}.anything is not in this version"):
             getattr(package, name).anything

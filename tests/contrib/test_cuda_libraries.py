@@ -12,6 +12,7 @@ from tilewright import te
 from tilewright.contrib import cublas, cudnn
 
 GENERATOR = np.random.default_rng(0)
+NEEDS_GPU = pytest.mark.skipif(not tvm.cuda(0).exist, reason="there is no NVIDIA GPU here")
 
 
 def on_gpu(values: Any) -> Any:
@@ -20,6 +21,7 @@ def on_gpu(values: Any) -> Any:
 
 
 @pytest.mark.gpu
+@NEEDS_GPU
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("flags", [(0, 0), (1, 0), (0, 1), (1, 1)])
 def test_products(dtype: str, flags: tuple[int, int]) -> None:
@@ -42,6 +44,7 @@ def test_products(dtype: str, flags: tuple[int, int]) -> None:
 
 
 @pytest.mark.gpu
+@NEEDS_GPU
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_softmax(axis: int) -> None:
     """Along any axis."""

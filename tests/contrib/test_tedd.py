@@ -79,6 +79,19 @@ def test_the_description() -> None:
     assert tedd.linebrk("abcde", 2) == "ab<br/>cd<br/>e" and tedd.get_port_id(True, 3) == "I_3"
 
 
+def test_drawing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Graphviz gives is the picture, in a notebook too; its complaints are ours."""
+    program = tmp_path / "dot"
+    program.write_text(
+        '#!/bin/sh\nread line\ncase "$line" in digraph*) echo "<svg/>";; *) echo bad >&2; exit 1;; esac\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert tedd.dump_graph("digraph {}\n")._repr_svg_() == "<svg/>\n"
+    with pytest.raises(TilewrightError, match="did not draw the picture: bad"):
+        tedd.dump_graph("nonsense\n")
+
+
 def test_drawing_needs_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it the text is still there, and the error says so."""
     monkeypatch.setenv("PATH", "")

@@ -57,6 +57,23 @@ def test_waiting_has_a_limit(lab):
         session.request("phone", wait_seconds=1)
 
 
+def test_a_waiting_thread_stops_nobody(lab):
+    """One session with the tracker serves several threads, though one of them waits for a device."""
+    session, _, _ = lab
+    held = [session.request("board") for _ in range(4)]
+    got = []
+    waiting = threading.Thread(target=lambda: got.append(session.request("board", wait_seconds=20)))
+    waiting.start()
+    while session.summary()["queue_info"]["board"]["pending"] != 1:
+        time.sleep(0.02)
+    held.pop().close()
+    waiting.join(20)
+    for one in (*held, *got):
+        one.close()
+    assert len(got) == 1
+    wait_for_free(session, 4)
+
+
 def test_the_larger_priority_comes_first(lab, key_file):
     session, tracker, _ = lab
     held = [session.request("board") for _ in range(4)]

@@ -6,6 +6,9 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
+# What a run inside this process imports is forgotten after it; NumPy cannot be imported twice.
+pytest.importorskip("numpy")
+
 TESTS = """
 import pytest
 from tilewright import testing

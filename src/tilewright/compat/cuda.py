@@ -51,12 +51,6 @@ def topk(
     return made if ret_type == "both" else made[0]
 
 
-def sort_by_key(keys: Tensor, values: Tensor, axis: int = -1, is_ascend: int = 1) -> list[Tensor]:
-    """Keys in order along an axis, and the values in the order of their keys; equal keys keep their order."""
-    positions = argsort(keys, None, axis, is_ascend, "int32")
-    return [topi.gather(one, axis, positions) for one in (keys, values)]
-
-
 def cumsum(
     data: Tensor, axis: int | None = None, dtype: str | None = None, exclusive: bool | None = None
 ) -> Tensor:
@@ -103,7 +97,6 @@ COMPUTATIONS: Final[dict[str, Any]] = {
     "cumsum": cumsum,
     "scatter_add": scatter_add,
     "sort": sort,
-    "sort_by_key": sort_by_key,
     "topk": topk,
     **{
         name: getattr(vision, name)

@@ -103,7 +103,8 @@ def get_relay_op(op_name: str) -> Callable[..., Any]:
         for word in name.split("."):
             found = getattr(found, word, None)
         if callable(found):
-            return found  # type: ignore[no-any-return]
+            made: Callable[..., Any] = found
+            return made
     raise OpNotImplemented(f"Unable to map op_name {op_name} to relay")
 
 

@@ -56,7 +56,14 @@ __all__ = [
 
 
 def _expression(given: Any) -> RelayExpr:
-    return given.astuple() if isinstance(given, TupleWrapper) else given  # type: ignore[no-any-return]
+    made: RelayExpr = given.astuple() if isinstance(given, TupleWrapper) else given
+    return made
+
+
+def _module(expr: RelayExpr, mod: IRModule | None) -> IRModule:
+    """A module of the expression, with the functions and types of another."""
+    around = mod if mod is not None else IRModule()
+    return IRModule.from_expr(expr, around.functions, around.type_definitions)
 
 
 def get_name(node: Any) -> str:
@@ -71,7 +78,7 @@ def infer_type(node: Any, mod: IRModule | None = None) -> Any:
 
 def fold_constant(node: Any, mod: IRModule | None = None) -> Any:
     """The expression with what is known computed."""
-    module = IRModule.from_expr(_expression(node), *((mod.functions, mod.type_definitions) if mod else ()))
+    module = _module(_expression(node), mod)
     made = transform.FoldConstant()(transform.InferType()(module))["main"]
     return made if isinstance(node, Function) else made.body
 
@@ -94,7 +101,7 @@ def infer_value(input_val: Any, params: Mapping[str, Any], mod: IRModule | None 
     if missing:
         raise ModelError(f"All inputs to infer must be available in params; {', '.join(missing)} are not")
     function = bind_params_by_name(Function(free_vars(expr), expr), dict(params))
-    module = IRModule.from_expr(function, *((mod.functions, mod.type_definitions) if mod else ()))
+    module = _module(function, mod)
     return create_executor("debug", module).evaluate()()  # type: ignore[no-any-return]
 
 
@@ -104,7 +111,8 @@ def infer_value_simulated(input_val: Any, params: Mapping[str, Any]) -> NDArray:
     values = dict(params)
     for each in free_vars(expr):
         if each.name_hint not in values:
-            values[each.name_hint] = np.ones(infer_shape(each), each.type_annotation.dtype)
+            kind = infer_type(each).checked_type
+            values[each.name_hint] = np.ones(infer_shape(each), str(kind.dtype))
     return infer_value(expr, values)
 
 
@@ -127,7 +135,7 @@ def shape_of(x: Any, dtype: str = "int64") -> RelayExpr:
     shape = infer_shape(x)
     if all(isinstance(each, int) for each in shape):
         return const(np.array(shape, dtype), dtype)
-    return op.shape_of(x, dtype)  # type: ignore[no-any-return]
+    return op.shape_of(x, dtype)
 
 
 def new_var(name_hint: str, type_annotation: Any = None, shape: Any = None, dtype: str = "float32") -> Var:
@@ -199,9 +207,8 @@ def _autopad_at_run_time(
     steps, window = const(stride), const(reach)
     sizes = op.strided_slice(op.shape_of(data, "int64"), [2], [len(stride) + 2])
     zero = const(np.zeros(len(stride), "int64"))
-    if deconv:
-        total = const(reach - stride)
-    else:
+    total: RelayExpr = const(reach - stride)
+    if not deconv:
         rest = op.mod(sizes, steps)
         total = op.maximum(op.where(op.equal(rest, zero), window - steps, window - rest), zero)
     less = op.floor_divide(total, const(np.full(len(stride), 2, "int64")))

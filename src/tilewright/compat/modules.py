@@ -83,30 +83,21 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         ),
     },
     "ir._ffi_api": {"ir": "*"},
-    "meta_schedule.builder.builder": {
-        "meta_schedule.builder": "Builder BuilderInput BuilderResult PyBuilder",
-    },
     "meta_schedule.builder.local_builder": {
-        "meta_schedule.builder": "LocalBuilder T_BUILD T_EXPORT default_build default_export",
+        "meta_schedule.builder.builder": "LocalBuilder T_BUILD T_EXPORT default_build default_export",
     },
-    "meta_schedule.database.database": {
-        "meta_schedule.database": "Database PyDatabase TuningRecord Workload",
+    "meta_schedule.database.json_database": {"meta_schedule.database.database": "JSONDatabase"},
+    "meta_schedule.search_strategy.replay_trace": {
+        "meta_schedule.search_strategy.search_strategy": "ReplayTrace",
     },
-    "meta_schedule.database.json_database": {"meta_schedule.database": "JSONDatabase"},
-    "meta_schedule.search_strategy.replay_trace": {"meta_schedule.search_strategy": "ReplayTrace"},
-    "meta_schedule.search_strategy.search_strategy": {
-        "meta_schedule.search_strategy": "MeasureCandidate PySearchStrategy SearchStrategy",
-    },
-    "meta_schedule.space_generator.schedule_fn": {"meta_schedule.space_generator": "ScheduleFn"},
-    "meta_schedule.space_generator.space_generator": {
-        "meta_schedule.space_generator": "PySpaceGenerator SpaceGenerator",
+    "meta_schedule.space_generator.schedule_fn": {
+        "meta_schedule.space_generator.space_generator": "ScheduleFn",
     },
     "meta_schedule.space_generator.space_generator_union": {
-        "meta_schedule.space_generator": "SpaceGeneratorUnion",
+        "meta_schedule.space_generator.space_generator": "SpaceGeneratorUnion",
     },
-    "meta_schedule.task_scheduler.round_robin": {"meta_schedule.task_scheduler": "RoundRobin"},
-    "meta_schedule.task_scheduler.task_scheduler": {
-        "meta_schedule.task_scheduler": "PyTaskScheduler TaskScheduler",
+    "meta_schedule.task_scheduler.round_robin": {
+        "meta_schedule.task_scheduler.task_scheduler": "RoundRobin",
     },
     "parser": {
         "relay.from_text": "fromtext parse parse_expr",

@@ -11,7 +11,7 @@ _LARGEST_AXIS: Final = 10
 def add_test_attributes(attrs: Any) -> None:
     """Make them known to the module ``ir.attrs``."""
 
-    class TestAttrs(attrs.DictAttrs):  # type: ignore[misc, name-defined]
+    class TestAttrs(attrs.DictAttrs):  # type: ignore[misc]
         """An axis, a name, paddings and a function."""
 
         __slots__ = ()

@@ -52,10 +52,15 @@ def topk(
     dtype: str = "int64",
 ) -> Any:
     """The first ``k`` values in order along an axis, their positions, or both as a list. A ``k`` below 1 means all."""
-    types = {"both": [data.dtype, dtype], "values": [data.dtype], "indices": [dtype]}.get(ret_type)
+    kinds: dict[str, list[str]] = {
+        "both": [str(data.dtype), dtype],
+        "values": [str(data.dtype)],
+        "indices": [dtype],
+    }
+    types = kinds.get(ret_type)
     if types is None:
         raise ExpressionError(f"topk gives both, values or indices, not {ret_type!r}")
-    shape = list(data.shape)
+    shape: list[Any] = list(data.shape)
     if k >= 1:
         shape[axis] = k
     return extern(

@@ -42,7 +42,11 @@ def create_dylib(
     root = xcrun(["--sdk", sdk, "--show-sdk-path"])
     command = ["--sdk", sdk, "clang", "-dynamiclib", "-arch", arch, "-isysroot", root]
     command += _oldest_system(sdk, min_os_version)
-    write_beside(Path(output), lambda path: xcrun([*command, "-o", str(path), *map(str, parts)]))
+
+    def link(path: Path) -> None:
+        xcrun([*command, "-o", str(path), *map(str, parts)])
+
+    write_beside(Path(output), link)
 
 
 create_dylib.output_format = "dylib"  # type: ignore[attr-defined]

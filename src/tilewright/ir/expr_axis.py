@@ -147,7 +147,8 @@ class Reduce(PrimExpr):
         init: Sequence[ExprLike] | None = None,
         span: Span | None = None,
     ) -> None:
-        self.combiner = combiner
+        # Programs take a reduction apart and put it together again, for a while without its combiner.
+        self.combiner = combiner  # type: ignore[assignment]
         self.source = tuple(operators.as_expr(value) for value in src)
         self.init = tuple(operators.as_expr(value) for value in init) if init else ()
         self.axis = tuple(rdom)

@@ -127,7 +127,7 @@ class _Reader:
         entry = self.entry(number)
         key = str(entry.get("type_key", ""))
         name = _last(key)
-        values = {
+        values: dict[str, Any] = {
             field: self.made[int(text)] if refers else text
             for field, (text, refers) in self.fields(number).items()
         }

@@ -37,9 +37,10 @@ class ArgInfo(Object, ABC):
             buffer = func.buffer_map.get(param)
             if buffer is None:
                 raise TilewrightError(f"parameter {param.name} is not a buffer: only buffers are described")
-            if not all(isinstance(extent, IntImm) for extent in buffer.shape):
+            shape = [extent.value for extent in buffer.shape if isinstance(extent, IntImm)]
+            if len(shape) != len(buffer.shape):
                 raise TilewrightError(f"buffer {buffer.name} has sizes that are not known: {buffer.shape}")
-            found.append(TensorInfo(buffer.dtype, [int(extent) for extent in buffer.shape]))
+            found.append(TensorInfo(buffer.dtype, shape))
         return found
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 from tilewright.auto_scheduler.relay_integration import fused_functions
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
-from tilewright.meta_schedule.database import Database
+from tilewright.meta_schedule.database.database import Database
 from tilewright.relay.backend.te_compiler import tensor_expression
 from tilewright.relay.function import Function
 from tilewright.support.errors import LoweringError

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from tilewright.ir.module import IRModule
 from tilewright.meta_schedule.runner.runner import RunnerFuture
-from tilewright.meta_schedule.search_strategy import MeasureCandidate, SearchStrategy
-from tilewright.meta_schedule.space_generator import SpaceGenerator
+from tilewright.meta_schedule.search_strategy.search_strategy import MeasureCandidate, SearchStrategy
+from tilewright.meta_schedule.space_generator.space_generator import SpaceGenerator
 from tilewright.meta_schedule.utils import cpu_count
 from tilewright.support.node import Object
 from tilewright.target.target import Target, TargetLike

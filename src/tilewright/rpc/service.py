@@ -32,7 +32,7 @@ assert testing  # its functions are registered
 
 MOST_OBJECTS = 1_000_000
 _TIME_LAYOUT = struct.Struct("<iiIII")
-_COPY_BYTES = 1 << 20
+_COPY_BYTES = 4 << 20
 _PIECE_BYTES = 1 << 24
 
 Answer = tuple[bytes, Sequence[Buffer]]

@@ -133,9 +133,10 @@ class TrackerSession:
         problem: TilewrightError | None = None
         for _ in range(max(1, max_retry)):
             try:
-                answer = self._ask(
-                    Kind.REQUEST, head, wait_seconds + _EXTRA_SECONDS if wait_seconds else None
-                )
+                # On a connection of its own: others may ask meanwhile, which may be what frees a device.
+                with TrackerSession(self._addr, key_file=self._key_file) as waiting:
+                    limit = wait_seconds + _EXTRA_SECONDS if wait_seconds else None
+                    answer = waiting._ask(Kind.REQUEST, head, limit)
             except RemoteError as error:
                 if error.kind == "TimeoutError":
                     raise

@@ -223,13 +223,9 @@ def _require_copies(value: Any) -> None:
         for element in value:
             _require_copies(element)
         return
-    says = hasattr(kind, "__deepcopy__") or kind.__module__ == "builtins" or kind in copyreg.dispatch_table
-    if not (
-        says
-        or kind.__reduce__ is not object.__reduce__
-        or kind.__reduce_ex__ is not object.__reduce_ex__
-        or callable(value)
-    ):
+    own = [name for base in kind.__mro__ if base is not object for name in vars(base)]
+    says = any(name in own for name in ("__deepcopy__", "__reduce__", "__reduce_ex__"))
+    if not (says or kind.__module__ == "builtins" or kind in copyreg.dispatch_table or callable(value)):
         raise TypeError(
             f"a fixture that is cached gives {kind.__name__}, which does not say how it is copied: "
             "define __deepcopy__ or __reduce__, or leave out cache_return_value"

@@ -171,13 +171,13 @@ class TensorPointer:
 
 def test_alignment_that_a_buffer_asks_for(compile_c: Any) -> None:
     """An alignment of the buffer's own is required of the argument."""
-    a = decl_buffer((4,), name="A", data_alignment=128)
+    a = decl_buffer((4,), name="A", data_alignment=256)
     function = compiled(compile_c, [a], Store(a.data, operators.const(1.0, "float32"), 0))
-    memory = np.zeros(128, "float32")
-    start = (-memory.ctypes.data % 128) // 4
+    memory = np.zeros(256, "float32")
+    start = (-memory.ctypes.data % 256) // 4
     function(memory[start : start + 4])
     assert memory[start] == 1
-    with pytest.raises(ValueError, match=r"must be aligned to 128 bytes, it is 16 bytes past"):
+    with pytest.raises(ValueError, match=r"must be aligned to 256 bytes, it is 16 bytes past"):
         function(memory[start + 4 : start + 8])
 
 

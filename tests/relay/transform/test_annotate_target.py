@@ -97,11 +97,11 @@ def test_one_run_for_each_target_marks_as_one_for_all() -> None:
 
 def test_calls_without_arguments_and_of_closures() -> None:
     """Nothing enters the first, and the second belong to no target: they are not marked."""
-    f = var("f")
-    given = Function([x], call("exp", x))
+    f, p = var("f"), var("p", shape=(4,))
+    given = Function([p], call("exp", p), p.type_annotation)
     with supported("exp"):
         expect(call("zeros", shape=(4,), dtype="float32"), call("zeros", shape=(4,), dtype="float32"))
-        after = Let(f, Function([x], end(call("exp", begin(x)))), f(y))
+        after = Let(f, Function([p], end(call("exp", begin(p))), p.type_annotation), f(y))
         expect(Let(f, given, f(y)), after, include_non_call_ops=False)
 
 

@@ -62,6 +62,15 @@ class DotGraph:
         return f'digraph "{self.name}" {{\n{body}\n}}\n'
 
 
+class Drawing(str):
+    """SVG text that a notebook shows as a picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
 def create_graph(name: str = "", rankdir: str = "BT") -> DotGraph:
     """An empty graph that grows upwards (``BT``), or as ``rankdir`` says."""
     return DotGraph(name, rankdir)
@@ -70,16 +79,11 @@ def create_graph(name: str = "", rankdir: str = "BT") -> DotGraph:
 def dump_graph(
     dot_string: str, show_svg: bool = True, dot_file_path: str = "", output_dot_string: bool = False
 ) -> Any:
-    """Store a text, draw it, return it. The drawing is an ``SVG`` object in a notebook, otherwise SVG text."""
+    """Store a text, draw it, return it. The drawing is SVG text, which a notebook shows as a picture."""
     if dot_file_path:
         write_bytes(Path(dot_file_path), dot_string.encode())
     if show_svg:
-        drawn = _draw(dot_string)
-        try:
-            from IPython.display import SVG
-        except ImportError:
-            return drawn
-        return SVG(drawn)
+        return Drawing(_draw(dot_string))
     return dot_string if output_dot_string else None
 
 

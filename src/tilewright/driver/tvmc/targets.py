@@ -87,7 +87,8 @@ def _parsed(words: Sequence[str]) -> ParsedTarget:
         "name": name,
         "opts": values,
         "raw": " ".join(words),
-        "is_tvm_target": name in KINDS or name in TAGS,
+        # A code generator may register a kind of target of its name as well.
+        "is_tvm_target": (name in KINDS or name in TAGS) and name not in get_codegen_names(),
     }
 
 

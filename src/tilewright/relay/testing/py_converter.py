@@ -158,7 +158,7 @@ class _Converter(Functor):
             if function in functions and function is not main:
                 self.names[variable.name_hint] = self.fresh(variable.name_hint)
         for variable, function in self.module.functions.items():
-            if variable.name_hint in self.names:
+            if variable.name_hint in self.names and isinstance(function, Function):
                 self.define(self.names[variable.name_hint], function)
         result = self.visit(main if isinstance(given, Function) else main.body)
         self.body.append(ast.Assign([ast.Name(OUTPUT, ast.Store())], result))

@@ -81,6 +81,11 @@ def _is_constant(expr: RelayExpr) -> bool:
     return True
 
 
+def _without_place(expr: RelayExpr) -> RelayExpr:
+    """A constant without the device that it is on; other expressions as they are."""
+    return expr.args[0] if isinstance(expr, Call) and _is_placed_constant(expr) else expr
+
+
 def _is_placed_constant(expr: Any) -> bool:
     """True for a constant with the device that it is on."""
     return (
@@ -177,7 +182,7 @@ def folded(call: Call) -> RelayExpr:
         return _folded_shape(call, op.name)
     if op.get_attr("FReference") is None:
         return call
-    plain = [argument.args[0] if _is_placed_constant(argument) else argument for argument in call.args]
+    plain = [_without_place(argument) for argument in call.args]
     if not all(_is_constant(argument) for argument in plain):
         return call
     if any(one is not other for one, other in zip(plain, call.args, strict=True)):

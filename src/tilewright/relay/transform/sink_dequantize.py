@@ -102,9 +102,8 @@ def _product(name: str, expr: Call, weight_axis: int, axis: int) -> RelayExpr | 
     if not weight.is_scalar and (weight.axis != weight_axis or weight_axis < 0):
         return None
     made = Op.get(name).get_attr("AttrsClass")
-    known = {
-        key: value for key, value in dict(expr.attrs.items()).items() if key in made.__dataclass_fields__
-    }  # type: ignore[union-attr]
+    given: Any = expr.attrs
+    known = {key: value for key, value in given.items() if key in made.__dataclass_fields__}
     attrs = made(**{**known, "out_dtype": "int32"})
     parameters = (data.zero, weight.zero, data.scale, weight.scale)
     return _sums(Call(Op.get(name), (data.data, weight.data, *parameters), attrs), data, weight, axis)
@@ -231,7 +230,7 @@ def _bias_add(old: Call, new: Call) -> RelayExpr | None:
     axis = attrs.axis % len(shape_of(sums.data))
     if any(zero.any() for zero in zeros) or not (sums.is_scalar or sums.axis == axis):
         return None
-    if scales[0].shape != scales[1].shape or not np.allclose(*scales, rtol=CLOSE, atol=0):
+    if scales[0].shape != scales[1].shape or not np.allclose(scales[0], scales[1], rtol=CLOSE, atol=0):
         return None
     return sums.real(call("nn.bias_add", sums.data, bias.data, axis=attrs.axis))
 

@@ -10,7 +10,7 @@ from tilewright.arith.int_set_eval import eval_int_set
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.container import Array
-from tilewright.ir.expr import BufferLoad, PrimExpr, ProducerLoad, Range, Var
+from tilewright.ir.expr import BufferLoad, PrimExpr, Range, Var
 from tilewright.support.recursion import recursion_room
 from tilewright.tir.analysis.statement_visitor import StatementVisitor
 from tilewright.tir.stmt import AttrStmt, BufferStore, For, Stmt
@@ -49,12 +49,6 @@ class _Touched(StatementVisitor):
 
     def visit_buffer_load(self, node: BufferLoad) -> None:
         if self.loads and node.buffer is self.buffer:
-            self._touch(node.indices)
-        for index in node.indices:
-            self.visit(index)
-
-    def visit_producer_load(self, node: ProducerLoad) -> None:
-        if self.loads and node.producer is self.buffer:
             self._touch(node.indices)
         for index in node.indices:
             self.visit(index)

@@ -114,9 +114,9 @@ def test_errors(model: Any) -> None:
         plain_kernels(symbolic, C)["f"].check_call(
             GraphNode("n", [], [Entry(0)], "f"), [TensorType((4,), "float32")] * 2
         )
-    far = tir.decl_buffer((4,), "int32", name="far", data_alignment=128)
+    far = tir.decl_buffer((4,), "int32", name="far", data_alignment=256)
     aligned = plain_kernels(tir.PrimFunc([far], tir.Store(far.data, 1, 0), attrs={"global_symbol": "f"}), C)[
         "f"
     ]
-    with pytest.raises(ModelError, match="far must be aligned to 128 bytes"):
+    with pytest.raises(ModelError, match="far must be aligned to 256 bytes"):
         aligned.check_call(GraphNode("n", [], [], "f"), [TensorType((4,), "int32")])

@@ -75,7 +75,7 @@ CHAINS: dict[str, Callable[[], Any]] = {
     "separable": lambda: chain(IMAGE, layers.SeparableConv2D(5, 3, activation="elu")),
     "transposed": lambda: chain(IMAGE, layers.Conv2DTranspose(3, 3, strides=2, padding="same")),
     "transposed valid": lambda: chain(IMAGE, layers.Conv2DTranspose(3, 2, strides=3)),
-    "pooling": lambda: chain(IMAGE, layers.AveragePooling2D(3, 2, "same"), layers.MaxPooling2D(2)),
+    "pooling": lambda: chain(IMAGE, layers.MaxPooling2D(3, 2, "same"), layers.AveragePooling2D(2)),
     "global": lambda: chain(IMAGE, layers.GlobalAveragePooling2D(keepdims=True), layers.GlobalMaxPooling2D()),
     "borders": lambda: chain(
         IMAGE, layers.ZeroPadding2D(((1, 0), (2, 3))), layers.Cropping2D(((1, 1), (0, 2)))
@@ -179,7 +179,7 @@ def test_what_layers_do_in_training_or_with_masks_is_not_left_out() -> None:
     found = {
         one.operator.partition(" at 0x")[0] for one in list_unsupported(keras.Model(row, [masked, trained]))
     }
-    assert found == {
+    assert found >= {
         "Embedding with mask_zero",
         "BatchNormalization in training",
         "the activation '<lambda>'",

@@ -19,7 +19,7 @@ from tilewright.runtime.external import ConstLoader
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray, array
 from tilewright.runtime.registry import get_global_func
-from tilewright.support.errors import TilewrightError
+from tilewright.support.errors import TargetError, TilewrightError
 from tilewright.target import Target
 
 
@@ -53,7 +53,7 @@ def lower_external(functions: Mapping[str, Function]) -> list[IRModule]:
     for name, function in functions.items():
         compiler = str(function.attrs["Compiler"])
         if not has_hooks(compiler):
-            raise TilewrightError(
+            raise TargetError(
                 f"{name} is for the code generator {compiler!r}, which makes a runtime module; compiled ahead of time, "
                 "a model has no runtime, and needs a code generator that makes loops (relay_to_tir, as UMABackend has)"
             )

@@ -15,6 +15,11 @@ Check = Callable[[Call], str | None]
 """Why a call of an operator is not taken; None where it is."""
 
 
+def nothing_missing() -> str | None:
+    """Says that a backend can run everywhere."""
+    return None
+
+
 @dataclass(eq=False)
 class Backend:
     """A code generator by its name: which patterns and operators it takes, and why not others."""
@@ -23,7 +28,7 @@ class Backend:
     patterns: Callable[[], PatternTable]
     operators: dict[str, Check]
     """By operator: why a call is not taken."""
-    why_missing: Callable[[], str | None] = lambda: None
+    why_missing: Callable[[], str | None] = nothing_missing
     """Why the backend cannot run on this machine, with what to install; None where it can."""
     heavy: tuple[str, ...] = ()
     """The operators that make a part worth a call; empty where every part is."""

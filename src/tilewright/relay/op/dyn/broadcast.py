@@ -108,7 +108,7 @@ define(
     compute=lambda attrs, inputs, out_type: [
         topi.dyn_tile(inputs[0], result_shape(out_type), vector_length(inputs[1]))
     ],
-    reference=lambda attrs, data, reps: reference_of("tile", TileAttrs(whole_numbers(reps)), data),
+    reference=lambda attrs, data, reps: reference_of("tile", TileAttrs(tuple(whole_numbers(reps))), data),
     kind=OpPattern.BROADCAST,
     shape_function=_tile_shape,
     data_dependent=(False, True),

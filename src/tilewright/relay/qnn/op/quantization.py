@@ -257,8 +257,12 @@ def _requantized_in_float(
 ) -> Array:
     factors = spread_array(in_scale.astype(np.float32), shifted.ndim, attrs.axis) / out_scale.reshape(())
     scaled = shifted.astype(np.int32).astype(np.float32) * factors
-    functions = {"TOEVEN": np.rint, "TONEAREST": half_away_from_zero}
-    rounded = functions.get(attrs.rounding, lambda value: np.floor(value + np.float32(0.5)))(scaled)
+    if attrs.rounding == "TOEVEN":
+        rounded = np.rint(scaled)
+    elif attrs.rounding == "TONEAREST":
+        rounded = half_away_from_zero(scaled)
+    else:
+        rounded = np.floor(scaled + np.float32(0.5))
     moved = rounded + out_zero.astype(np.float32).reshape(())
     return np.asarray(np.clip(moved, *limits(attrs.out_dtype))).astype(attrs.out_dtype)
 
@@ -301,7 +305,8 @@ def _scaled_in_float(
     """The canonical form of scaling in float32; floats that become integers end where the type does."""
     in_scale, in_zero, out_scale, out_zero = parameters
     shifted = call("cast", shift_to_zero(data, in_zero, types[2], rank, attrs.axis), dtype=FLOAT)
-    factor = call("divide", spread(in_scale, types[1], rank, attrs.axis), spread(out_scale, types[3], 0, 0))
+    ratio = call("divide", spread(in_scale, types[1], rank, attrs.axis), spread(out_scale, types[3], 0, 0))
+    factor: RelayExpr = ratio
     into, out = value_of(in_scale), value_of(out_scale)
     if into is not None and out is not None:
         # Here, and not by constant folding, which divides by multiplying with the reciprocal.

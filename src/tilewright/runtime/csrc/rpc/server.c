@@ -204,7 +204,9 @@ static bool start_session(Pending* pending, uint32_t seconds, int listener) {
     close(wake_up[0]);
     close(wake_up[1]);
     for (int i = 0; i < MOST_PENDING; ++i) {
-      if (waiting[i] != NULL && waiting[i] != pending) close(waiting[i]->channel.reads);
+      if (waiting[i] == NULL || waiting[i] == pending) continue;
+      close(waiting[i]->channel.reads);
+      wipe(waiting[i], sizeof *waiting[i]); /* the ciphers of other clients */
     }
     run_session(&pending->channel, &folder);
   }

@@ -176,8 +176,8 @@ class TileCopies:
         num_bytes = self.run * self.tile.itemsize
         if num_bytes < LEAST_ASYNC_BYTES:
             zero = operators.make_zero(self.factor.dtype)
-            for place in range(self.run):
-                target[slot + place] = if_then_else(inside, self.source[source + place], zero)
+            for number in range(self.run):
+                target[slot + number] = if_then_else(inside, self.source[source + number], zero)
             return
         safe = Select(inside, source, operators.const(0, source.dtype))
         self.builder.emit(

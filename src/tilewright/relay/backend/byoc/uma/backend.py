@@ -18,7 +18,8 @@ the backend and the step.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tilewright.ir.module import IRModule
@@ -27,9 +28,8 @@ from tilewright.relay.backend.byoc.uma.lift_constants import lift_constants
 from tilewright.relay.backend.byoc.uma.loops import lowered
 from tilewright.relay.backend.byoc.uma.phases import PassPhase
 from tilewright.relay.backend.byoc.uma.source import compiled
-from tilewright.relay.backend.preparation import bind_params_by_name
+from tilewright.relay.backend.preparation import Params, bind_params_by_name, with_main
 from tilewright.relay.dataflow_pattern import DFPattern
-from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.op.contrib.register import register_pattern_table
 from tilewright.relay.transform.annotate_target import AnnotateTarget
@@ -196,17 +196,13 @@ class UMABackend(ABC):
         register_pattern_table(name, lambda: table)
         register_scheduler(name, Scheduler(name, _in_order), override=True)
 
-    def partition(self, mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
+    def partition(self, mod: IRModule, params: Params | None = None) -> IRModule:
         """The module in which what the backend takes is in functions for it. ``params`` become constants."""
         if self.target_name not in KINDS:
             raise self._error("register the backend first: register()")
         self.refusals = []
         if params:
-            main = mod["main"]
-            assert isinstance(main, Function)
-            mod = mod.with_functions(
-                {**mod.functions, mod.get_global_var("main"): bind_params_by_name(main, dict(params))}
-            )
+            mod = with_main(mod, bind_params_by_name(mod["main"], params))
         made = self._guarded("relay_to_relay", lambda: self.relay_to_relay(mod))
         return self._module("relay_to_relay", made)
 
@@ -273,7 +269,7 @@ class UMABackend(ABC):
         for one in self._passes[phase]:
             name = getattr(one, "name", None) or getattr(one, "__name__", type(one).__name__)
             step = f"the pass {name} of {phase.name}"
-            mod = self._module(step, self._guarded(step, lambda one=one, mod=mod: one(mod)))
+            mod = self._module(step, self._guarded(step, partial(one, mod)))
         return mod
 
     def _lower(self, mod: IRModule) -> IRModule:

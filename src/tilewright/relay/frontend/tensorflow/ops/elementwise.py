@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from tilewright import relay
 from tilewright.relay.frontend.common.sizes import Size, added, multiplied
-from tilewright.relay.frontend.onnx.low_precision import round_half_even
 from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.registry import converter
 
@@ -177,9 +176,7 @@ def round_(node: GraphNode, data: Expr) -> Expr:
     dtype = node.dtype(data)
     if not dtype.startswith("float"):
         return data
-    made = round_half_even(data, dtype)
-    assert isinstance(made, Expr)
-    return made
+    return relay.nearbyint(data)
 
 
 @converter("Square", "SQUARE")

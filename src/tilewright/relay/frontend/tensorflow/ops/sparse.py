@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright import relay
-from tilewright.relay.expr import const
+from tilewright.relay.expr import ExprWithOp, const
 from tilewright.relay.frontend.common.sizes import sizes_of
 from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.ops.shape import filled
@@ -45,9 +45,10 @@ def sparse_dense_add(node: GraphNode, indices: Expr, values: Expr, shape: Expr, 
 def sparse_fill_empty_rows(
     node: GraphNode, indices: Expr, values: Expr, shape: Expr, default: Expr
 ) -> list[Expr]:
-    """A sparse matrix in which rows without any value have one."""
-    made = relay.sparse_fill_empty_rows(indices, values, shape, default)
-    return [made[0], made[1], relay.cast(made[2], "bool"), made[3] if made.size > 3 else made[2]]
+    """A sparse matrix in which rows without any value have one, and which these are."""
+    made = relay.sparse_fill_empty_rows(indices, values, shape, default).fields
+    parts = [part for part in made if isinstance(part, ExprWithOp)]
+    return [*parts[:2], relay.cast(parts[2], "bool")]
 
 
 @converter("SparseReshape")

@@ -100,7 +100,7 @@ def mode(node: TorchNode, input: Expr, dim: int = -1, keepdim: bool = False) -> 
     counts = relay.sum(relay.cast(same, "int64"), [axis + 1])
     first = relay.cast(relay.argmax(counts, [axis], keepdims=True), "int64")
     last = first + relay.max(counts, [axis], keepdims=True) - const(1, "int64")
-    found = [relay.gather(values, axis, first), relay.gather(places, axis, last)]
+    found: list[Expr] = [relay.gather(values, axis, first), relay.gather(places, axis, last)]
     return found if keepdim else [relay.squeeze(each, [axis]) for each in found]
 
 

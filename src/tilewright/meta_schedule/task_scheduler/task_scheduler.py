@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.meta_schedule.builder import Builder, BuilderInput
-from tilewright.meta_schedule.database import Database, TuningRecord
+from tilewright.meta_schedule.builder.builder import Builder, BuilderInput
+from tilewright.meta_schedule.database.database import Database, TuningRecord
 from tilewright.meta_schedule.runner.runner import (
     Runner,
     RunnerFuture,
@@ -13,7 +13,7 @@ from tilewright.meta_schedule.runner.runner import (
     RunnerResult,
     known_future,
 )
-from tilewright.meta_schedule.search_strategy import SearchStrategy
+from tilewright.meta_schedule.search_strategy.search_strategy import SearchStrategy
 from tilewright.meta_schedule.tune_context import TuneContext
 from tilewright.meta_schedule.utils import require_overridden
 from tilewright.support.errors import TilewrightError
