@@ -54,7 +54,6 @@ _MODULES: Final[dict[str, str]] = {
     "relay.frontend.caffe": _EXPORT,
     "relay.frontend.caffe2": _EXPORT,
     "relay.frontend.coreml": _EXPORT,
-    "relay.frontend.darknet": _EXPORT,
     "relay.frontend.paddlepaddle": _EXPORT,
     "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
@@ -93,7 +92,6 @@ _NAMES: Final[dict[str, dict[str, str]]] = {
             "from_caffe",
             "from_caffe2",
             "from_coreml",
-            "from_darknet",
             "from_paddle",
         )
     },

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tilewright.relay.frontend.darknet import from_darknet
 from tilewright.relay.frontend.keras import from_keras
 from tilewright.relay.frontend.mxnet import from_mxnet
 from tilewright.relay.frontend.onnx import from_onnx
@@ -12,6 +13,7 @@ from tilewright.relay.frontend.torch import from_exported_program, from_fx, from
 
 __all__ = [
     "Frontend",
+    "from_darknet",
     "from_exported_program",
     "from_fx",
     "from_keras",

@@ -12,7 +12,7 @@ from tilewright.relay.frontend.mxnet.node import SymbolNode
 from tilewright.relay.frontend.mxnet.registry import converter
 from tilewright.relay.frontend.tensorflow.node import Expr
 
-_UNARY: Final[dict[str, Callable[[Any], Any]]] = {
+_UNARY: Final[dict[str, Callable[[Any], Expr]]] = {
     name: getattr(relay, name)
     for name in (
         "abs", "exp", "log", "log2", "log10", "sqrt", "rsqrt", "negative", "sign", "floor", "ceil", "trunc",
@@ -30,7 +30,7 @@ _UNARY.update(
     square=lambda data: relay.multiply(data, data),
 )
 
-_BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
+_BINARY: Final[dict[str, Callable[[Any, Any], Expr]]] = {
     "add": relay.add,
     "plus": relay.add,
     "sub": relay.subtract,
@@ -45,7 +45,7 @@ _BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
         relay.add(relay.multiply(left, left), relay.multiply(right, right))
     ),
 }
-_COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+_COMPARISONS: Final[dict[str, Callable[[Any, Any], Expr]]] = {
     "equal": relay.equal,
     "not_equal": relay.not_equal,
     "greater": relay.greater,
@@ -53,23 +53,23 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "lesser": relay.less,
     "lesser_equal": relay.less_equal,
 }
-_LOGIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
+_LOGIC: Final[dict[str, Callable[[Any, Any], Expr]]] = {
     "logical_and": relay.logical_and,
     "logical_or": relay.logical_or,
     "logical_xor": relay.logical_xor,
 }
 
 
-def _unary(node: SymbolNode, data: Expr, *, function: Callable[[Any], Any]) -> Expr:
+def _unary(node: SymbolNode, data: Expr, *, function: Callable[[Any], Expr]) -> Expr:
     return function(data)
 
 
-def _binary(node: SymbolNode, left: Expr, right: Expr, *, function: Callable[[Any, Any], Any]) -> Expr:
+def _binary(node: SymbolNode, left: Expr, right: Expr, *, function: Callable[[Any, Any], Expr]) -> Expr:
     return function(left, right)
 
 
 def _scalar(
-    node: SymbolNode, data: Expr, *, function: Callable[[Any, Any], Any], first: bool = False
+    node: SymbolNode, data: Expr, *, function: Callable[[Any, Any], Expr], first: bool = False
 ) -> Expr:
     scalar = node.constant(node.number("scalar", 1.0), data)
     return function(scalar, data) if first else function(data, scalar)
@@ -85,11 +85,11 @@ def truth(node: SymbolNode, data: Expr) -> Expr:
     return data if node.dtype(data) == "bool" else relay.not_equal(data, node.constant(0, data))
 
 
-def _logic(node: SymbolNode, left: Expr, right: Expr, *, function: Callable[[Any, Any], Any]) -> Expr:
+def _logic(node: SymbolNode, left: Expr, right: Expr, *, function: Callable[[Any, Any], Expr]) -> Expr:
     return relay.cast(function(truth(node, left), truth(node, right)), node.dtype(left))
 
 
-def _logic_scalar(node: SymbolNode, data: Expr, *, function: Callable[[Any, Any], Any]) -> Expr:
+def _logic_scalar(node: SymbolNode, data: Expr, *, function: Callable[[Any, Any], Expr]) -> Expr:
     given = node.constant(bool(node.number("scalar", 1.0)), "bool")
     return relay.cast(function(truth(node, data), given), node.dtype(data))
 

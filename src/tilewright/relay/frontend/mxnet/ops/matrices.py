@@ -30,13 +30,11 @@ def dot(node: SymbolNode, left: Expr, right: Expr) -> Expr:
 
 def products(node: SymbolNode, left: Expr, right: Expr, transpose_left: bool, transpose_right: bool) -> Expr:
     """Products of matrices in the last two axes; the axes before are the same in both."""
-    lead = node.shape(left)[:-2]
     if node.rank(left) == node.rank(right) == 3:
         return relay.nn.batch_matmul(left, right, transpose_a=transpose_left, transpose_b=transpose_right)
     lead = node.static_shape(left)[:-2]
-    count = prod(lead)
-    flat = [relay.reshape(one, (count, *node.static_shape(one)[-2:])) for one in (left, right)]
-    made = relay.nn.batch_matmul(*flat, transpose_a=transpose_left, transpose_b=transpose_right)
+    first, second = (relay.reshape(one, (prod(lead), *node.static_shape(one)[-2:])) for one in (left, right))
+    made = relay.nn.batch_matmul(first, second, transpose_a=transpose_left, transpose_b=transpose_right)
     return relay.reshape(made, (*lead, *node.static_shape(made)[-2:]))
 
 

@@ -41,9 +41,10 @@ def topk(node: SymbolNode, data: Expr) -> Any:
     data, axis = _sorted_axis(node, data)
     extent = node.static_shape(data)[axis]
     count = node.integer("k", 1)
-    values, places = relay.topk(
+    pair: Any = relay.topk(
         data, count if count >= 1 else extent, axis=axis, ret_type="both", is_ascend=node.flag("is_ascend")
     )
+    values, places = pair
     numbers = relay.cast(places, node.text("dtype", "float32"))
     return {"indices": [numbers], "value": [values], "both": [values, numbers]}[wanted]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any, Final
 
@@ -11,9 +12,17 @@ from tilewright.relay.frontend.mxnet.ops.layers import layout_of
 from tilewright.relay.frontend.mxnet.registry import converter
 from tilewright.relay.frontend.tensorflow.node import Expr
 
-_LARGEST: Final[dict[int, Any]] = {1: relay.nn.max_pool1d, 2: relay.nn.max_pool2d, 3: relay.nn.max_pool3d}
-_AVERAGE: Final[dict[int, Any]] = {1: relay.nn.avg_pool1d, 2: relay.nn.avg_pool2d, 3: relay.nn.avg_pool3d}
-_WHOLE: Final[dict[str, Any]] = {"max": relay.max, "avg": relay.mean, "sum": relay.sum}
+_LARGEST: Final[dict[int, Callable[..., Expr]]] = {
+    1: relay.nn.max_pool1d,
+    2: relay.nn.max_pool2d,
+    3: relay.nn.max_pool3d,
+}
+_AVERAGE: Final[dict[int, Callable[..., Expr]]] = {
+    1: relay.nn.avg_pool1d,
+    2: relay.nn.avg_pool2d,
+    3: relay.nn.avg_pool3d,
+}
+_WHOLE: Final[dict[str, Callable[..., Expr]]] = {"max": relay.max, "avg": relay.mean, "sum": relay.sum}
 
 
 @converter("Pooling", "Pooling_v1")

@@ -53,7 +53,7 @@ def slice_like(node: SymbolNode, data: Expr, other: Expr) -> Expr:
 def split(node: SymbolNode, data: Expr) -> list[Expr]:
     """Parts of one size."""
     axis = node.chosen_axis("axis", 1, node.rank(data))
-    parts = list(relay.split(data, node.integer("num_outputs"), axis))
+    parts: list[Expr] = list(relay.split(data, node.integer("num_outputs"), axis))
     return [relay.squeeze(one, axis=[axis]) for one in parts] if node.flag("squeeze_axis") else parts
 
 
@@ -63,5 +63,5 @@ def split_v2(node: SymbolNode, data: Expr) -> list[Expr]:
     axis = node.chosen_axis("axis", 1, node.rank(data))
     sections = node.integer("sections", 0)
     places = [place for place in node.numbers("indices", ()) if place]
-    parts = list(relay.split(data, sections or places, axis))
+    parts: list[Expr] = list(relay.split(data, sections or places, axis))
     return [relay.squeeze(one, axis=[axis]) for one in parts] if node.flag("squeeze_axis") else parts
