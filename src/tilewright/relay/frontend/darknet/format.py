@@ -54,7 +54,7 @@ def from_darknet(
         outputs = convert(layers, data, scope, held)
         if held.left:
             warnings.warn(
-                f"{held.where}: {held.left} numbers are left that the network does not need. Is it the file of this network?",
+                f"{held.where}: {held.left} numbers are left over. Is it the file of this network?",
                 stacklevel=2,
             )
         names = [f"output_{number}" for number in range(len(outputs))]
