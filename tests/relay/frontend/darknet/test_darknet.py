@@ -136,6 +136,13 @@ def test_a_connected_layer_with_batch_normalisation() -> None:
     close(made, normal * scales + biases)
 
 
+def test_batch_normalisation_alone() -> None:
+    """Has scales, means and variances in the file, and no biases."""
+    scales, means, variances = floats(4), floats(4), np.abs(floats(4))
+    wide = [one[:, None, None] for one in (scales, means, np.sqrt(variances) + 1e-6)]
+    close(layer("batchnorm", scales, means, variances), (IMAGE - wide[1]) / wide[2] * wide[0])
+
+
 def test_pooling() -> None:
     """With a step of one the size stays: the border is one smaller than the window, and comes after."""
     close(layer("maxpool size=2 stride=2"), IMAGE.reshape(1, 4, 3, 2, 3, 2).max((3, 5)))

@@ -6,6 +6,8 @@ import contextlib
 import json
 import random
 import struct
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,40 @@ def test_parameters_as_dictionaries() -> None:
     arrays = {name[4:]: Held(value) for name, value in WEIGHTS.items()}
     made = run(Held(network()), {"data": DATA}, arg_params=arrays, aux_params={})
     np.testing.assert_allclose(made[0], EXPECTED, rtol=1e-5)
+
+
+def test_a_block_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is called with a symbol of each input that ``shape`` names, and has its own parameters."""
+
+    class Held:
+        def __init__(self, value: Any) -> None:
+            self.value = value
+
+        def data(self) -> Any:
+            return self.value
+
+    class Traced:
+        def tojson(self) -> str:
+            return network()
+
+    class Block:
+        def __call__(self, *inputs: Any) -> Any:
+            assert inputs == ("symbol of data",)
+            return Traced()
+
+        def collect_params(self) -> Any:
+            return {name[4:]: Held(value) for name, value in WEIGHTS.items()}
+
+    monkeypatch.setitem(sys.modules, "mxnet", None)
+    with pytest.raises(ModelError, match="needs the mxnet package; block.export"):
+        run(Block(), {"data": DATA})
+    package = types.SimpleNamespace(sym=types.SimpleNamespace(Variable="symbol of {}".format))
+    monkeypatch.setitem(sys.modules, "mxnet", package)
+    np.testing.assert_allclose(run(Block(), {"data": DATA})[0], EXPECTED, rtol=1e-5)
+    with pytest.raises(ModelError, match="has its own parameters"):
+        run(Block(), {"data": DATA}, arg_params=WEIGHTS)
+    with pytest.raises(ModelError, match="give shape="):
+        run(Block(), {})
 
 
 def test_a_compiled_model_and_its_names() -> None:

@@ -380,3 +380,46 @@ def test_reductions() -> None:
     close(places, order)
     close(single("sort", {"x": X}, is_ascend=False)[0], -np.sort(-X))
     close(single("_arange", {}, start=1, stop=2, step=0.25, repeat=2)[0], np.repeat(np.arange(1, 2, 0.25), 2))
+
+
+# Detection
+
+
+def test_boxes() -> None:
+    """A box that overlaps a better one of its class is -1, and comes last."""
+    boxes = np.array(
+        [[0, 0.5, 0, 0, 2, 2], [0, 0.9, 0, 0, 2, 1.9], [1, 0.4, 0, 0, 2, 2], [0, 0.3, 5, 5, 6, 6]], "float32"
+    )
+    made = single("_contrib_box_nms", {"x": boxes}, id_index=0, overlap_thresh=0.5, valid_thresh=0.1)[0]
+    close(made, [*boxes[[1, 2, 3]], [-1] * 6])
+    made = single("_contrib_box_nms", {"x": boxes[None]}, id_index=0, force_suppress=True, valid_thresh=0.35)[
+        0
+    ]
+    close(made, [[boxes[1], *[[-1] * 6] * 3]])
+
+
+def test_anchors_and_detections() -> None:
+    """Anchors around the middles of pixels; detections are classes, scores and corners."""
+    anchors = single("MultiBoxPrior", {"x": floats(1, 3, 2, 2)}, sizes="(0.5, 0.25)", ratios="(1,)")[0]
+    assert anchors.shape == (1, 8, 4)
+    close(anchors[0, :2], [[0, 0, 0.5, 0.5], [0.125, 0.125, 0.375, 0.375]])
+    classes = np.zeros((1, 2, 8), "float32")
+    classes[0, 1, 3], classes[0, 0] = 0.9, 0.1
+    made = single(
+        "_contrib_MultiBoxDetection", {"c": classes, "m": np.zeros((1, 32), "float32"), "a": anchors}
+    )[0]
+    close(made[0, 0], [0, 0.9, *anchors[0, 3]])
+    assert (made[0, 1:, 0] == -1).all()
+
+
+def test_regions() -> None:
+    """The largest of each part, and the mean of each."""
+    region = np.array([[1, 0, 0, 3, 3]], "float32")
+    given = {"x": IMAGE, "r": region}
+    made = single("ROIPooling", given, pooled_size=(2, 2), spatial_scale=1.0)[0]
+    close(made, IMAGE[1:, :, :4, :4].reshape(1, 4, 2, 2, 2, 2).max((3, 5)))
+    region = np.array([[0, 0.5, 0.5, 2.5, 2.5]], "float32")
+    made = single(
+        "_contrib_ROIAlign", {"x": IMAGE, "r": region}, pooled_size=(2, 2), spatial_scale=1.0, sample_ratio=1
+    )[0]
+    close(made, IMAGE[:1, :, 1:3, 1:3])

@@ -10,6 +10,7 @@ from tilewright.ir.module import IRModule
 from tilewright.relay.frontend.common import Unsupported, check_input_names, require_supported
 from tilewright.relay.frontend.common.description import Described, Tensor, Weights
 from tilewright.relay.frontend.common.finishing import finished
+from tilewright.relay.frontend.mxnet.gluon import is_block, traced
 from tilewright.relay.frontend.mxnet.importer import SymbolImporter, list_unsupported, needed_nodes
 from tilewright.relay.frontend.mxnet.parameters import LIST_MAGIC, parameter_values
 from tilewright.relay.frontend.mxnet.symbol import VARIABLE, Symbol, read_symbol
@@ -33,10 +34,16 @@ def from_mxnet(
 ) -> tuple[IRModule, dict[str, Any]]:
     """A module and its parameters from an MXNet symbol: a path, JSON text, or an object with ``tojson()``.
 
+    A gluon block in memory serves too, where MXNet can be imported; its inputs are those that ``shape`` names.
+
     ``arg_params`` and ``aux_params`` are dictionaries of arrays, or files that MXNet wrote (paths or bytes); a file
     with both kinds is given as either. ``shape`` maps the inputs to their shapes, ``dtype`` is the element type of all
-    inputs or maps each to its own. Labels of losses are not inputs. MXNet is not needed.
+    inputs or maps each to its own. Labels of losses are not inputs.
     """
+    if is_block(symbol):
+        if arg_params is not None or aux_params is not None:
+            raise ModelError("a gluon block has its own parameters: leave out arg_params and aux_params")
+        symbol, arg_params = traced(symbol, list(shape or {}))
     read = read_symbol(symbol)
     require_supported(list_unsupported(read))
     parameters = {

@@ -76,6 +76,14 @@ class SymbolNode(GraphNode):
             raise self.fail(f"the attribute {name!r} is {found!r}, not a tuple of integers")
         return tuple(found)
 
+    def reals(self, name: str, default: tuple[float, ...]) -> tuple[float, ...]:
+        """An attribute that is a tuple of numbers; one number is a tuple too."""
+        found = self._literal(name, default)
+        listed = found if isinstance(found, (tuple, list)) else (found,)
+        if not all(isinstance(one, (int, float)) for one in listed):
+            raise self.fail(f"the attribute {name!r} is {found!r}, not a tuple of numbers")
+        return tuple(float(one) for one in listed)
+
     def window(self, name: str, rank: int, default: int) -> tuple[int, ...]:
         """An attribute with a number for each axis of space; an empty tuple means the default."""
         found = self.numbers(name, ()) or (default,) * rank

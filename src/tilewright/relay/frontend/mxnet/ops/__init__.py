@@ -4,6 +4,7 @@ from tilewright.relay.frontend.mxnet.ops import (
     activation,
     attention,
     creation,
+    detection,
     elementwise,
     indexing,
     layers,
