@@ -21,6 +21,7 @@ from tilewright.contrib import graph_executor
 from tilewright.driver import tvmc
 from tilewright.relay.frontend.common import ShapeNeeded, UnsupportedOperators
 from tilewright.relay.frontend.mxnet.parameters import read_arrays
+from tilewright.relay.frontend.mxnet.registry import converted_names
 from tilewright.support.errors import ModelError
 
 RANDOM = np.random.default_rng(1)
@@ -281,3 +282,36 @@ def test_random_damage_is_an_error_or_a_model() -> None:
         for symbol, given in ((text, bytes(content)), ("".join(letters), FILE)):
             with contextlib.suppress(ModelError):
                 relay.frontend.from_mxnet(symbol, {"data": (2, 3)}, arg_params=given)
+
+
+_ATTRIBUTES = (
+    "kernel", "stride", "pad", "dilate", "num_filter", "num_group", "axis", "axes", "shape", "begin", "end", "step",
+    "num_hidden", "act_type", "scalar", "k", "size", "reps", "repeats", "dim", "depth", "num_outputs", "scale",
+    "pad_width", "mode", "heads", "eps", "layout", "target_shape", "a_min", "a_max", "keepdims", "dtype", "sizes",
+)  # fmt: skip
+_TEXTS = (
+    "0", "1", "-1", "7", "(1,)", "(2, 2)", "(0, -1)", "(3, 3, 3)", "()", "None", "True", "bogus", "1e30", "99999999999",
+    "(99999999, 99999999)", "nan", "inf", "[[1]]", "'a'", "{1: 2}",
+)  # fmt: skip
+_SHAPES = ((), (1,), (2, 3), (1, 4, 5), (1, 2, 5, 5), (0, 3), (1, 2, 3, 4, 5))
+
+
+def test_operators_with_hostile_attributes() -> None:
+    """Every operator, with inputs and attributes that do not fit: a model, or a ``ModelError`` that names the node."""
+    chance = random.Random(1)
+    refused: list[str] = []
+    for operator in converted_names():
+        for _ in range(2):
+            symbol = Symbol()
+            shapes = {f"input{place}": chance.choice(_SHAPES) for place in range(chance.randint(0, 5))}
+            inputs = [symbol.variable(name) for name in shapes]
+            attributes = {
+                chance.choice(_ATTRIBUTES): chance.choice(_TEXTS) for _ in range(chance.randint(0, 4))
+            }
+            symbol.node(operator, "made", *inputs, **attributes)
+            try:
+                relay.frontend.from_mxnet(symbol.text(), shapes, chance.choice(["float32", "int32"]))
+            except ModelError as error:
+                refused.append(str(error))
+    assert len(refused) > len(converted_names())
+    assert all("made" in one or "input" in one for one in refused)
