@@ -27,7 +27,7 @@ def test_attributes() -> None:
     "name",
     [
         "relay.quantize",
-        "relay.frontend.mxnet",
+        "relay.frontend.caffe2",
         "relay.op.contrib.tensorrt",
         "contrib.rocblas",
     ],
@@ -47,7 +47,7 @@ def test_imports_from_missing_modules() -> None:
     with pytest.raises(ModuleNotInThisVersion, match="is not in this version"):
         from tilewright.contrib.rocblas import matmul  # noqa: F401
     with pytest.raises(ImportError, match="export the model to ONNX"):
-        from tilewright.relay.frontend import from_coreml  # noqa: F401
+        from tilewright.relay.frontend import from_caffe2  # noqa: F401
 
 
 def test_a_function_of_the_name_of_its_module() -> None:

@@ -51,11 +51,9 @@ _MODULES: Final[dict[str, str]] = {
         )
     },
     "relay.quantize": _QUANTIZE,
-    "relay.frontend.mxnet": _EXPORT,
     "relay.frontend.caffe": _EXPORT,
     "relay.frontend.caffe2": _EXPORT,
     "relay.frontend.coreml": _EXPORT,
-    "relay.frontend.darknet": _EXPORT,
     "relay.frontend.paddlepaddle": _EXPORT,
     "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
@@ -91,11 +89,9 @@ _NAMES: Final[dict[str, dict[str, str]]] = {
     "relay.frontend": {
         name: _EXPORT
         for name in (
-            "from_mxnet",
             "from_caffe",
             "from_caffe2",
             "from_coreml",
-            "from_darknet",
             "from_paddle",
         )
     },

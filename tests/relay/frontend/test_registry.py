@@ -110,7 +110,7 @@ def test_other_content_is_no_format(content, tmp_path):
 def test_unknown_names(capsys, tmp_path):
     """The nearest is named; on the command line too."""
     with pytest.raises(
-        FormatError, match=r"no model format 'onx' \(did you mean onnx\?\); they are .*keras, onnx"
+        FormatError, match=r"no model format 'onx' \(did you mean onnx\?\); they are .*keras, mxnet, onnx"
     ):
         registry.find_frontend("onx")
     with pytest.raises(FormatError, match="there is no model nothere"):

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from tilewright.relay.frontend.darknet import from_darknet
 from tilewright.relay.frontend.jax import from_jax
 from tilewright.relay.frontend.keras import from_keras
+from tilewright.relay.frontend.mxnet import from_mxnet
 from tilewright.relay.frontend.onnx import from_onnx
 from tilewright.relay.frontend.registry import Frontend, import_model, register_frontend
 from tilewright.relay.frontend.tensorflow import from_tensorflow
@@ -12,10 +14,12 @@ from tilewright.relay.frontend.torch import from_exported_program, from_fx, from
 
 __all__ = [
     "Frontend",
+    "from_darknet",
     "from_exported_program",
     "from_fx",
     "from_jax",
     "from_keras",
+    "from_mxnet",
     "from_onnx",
     "from_pytorch",
     "from_tensorflow",
