@@ -108,7 +108,7 @@ def test_code_for_another_machine(small_onnx, tmp_path, capsys):
     assert f"It is code for {other}-linux-gnu" in capsys.readouterr().out
     assert main(["inspect", str(path)]) == 0
     assert main(["run", str(path)]) == 2
-    assert f"code for {other}-linux-gnu, not for this machine" in capsys.readouterr().err
+    assert f"code for {other}-unknown-linux-gnu, not for this machine" in capsys.readouterr().err
     assert main([*arguments, "--validate"]) == 2
     assert "cannot run on this machine" in capsys.readouterr().err
 
@@ -220,7 +220,7 @@ def test_wrong_values_are_explained(options, message, small_onnx, tmp_path, caps
         ("missing.onnx", None, "there is no model"),
         ("bad.onnx", b"this is not a model at all", "bad.onnx"),
         ("empty.onnx", b"", "empty.onnx"),
-        ("model.h5", b"x", "tf2onnx"),
+        ("model.h5", b"x", "Keras"),
         (
             "model.xyz",
             b"x",
