@@ -33,14 +33,19 @@ if TYPE_CHECKING:
 
 _DATA = """\
 /* Written by export_library: the data that travels with the code. */
-const char __tilewright_functions[] = "{functions}";
-const char __tilewright_features[] = "{features}";
-const char __tilewright_target[] = "{target}";
+#if defined(_WIN32)
+#define EXPORTED __declspec(dllexport)
+#else
+#define EXPORTED
+#endif
+EXPORTED const char __tilewright_functions[] = "{functions}";
+EXPORTED const char __tilewright_features[] = "{features}";
+EXPORTED const char __tilewright_target[] = "{target}";
 {imports}"""
 
 _IMPORTS = """\
 extern const char __tilewright_imports[];
-extern const unsigned long long __tilewright_imports_size;
+extern EXPORTED const unsigned long long __tilewright_imports_size;
 const unsigned long long __tilewright_imports_size = {size}ull;
 #if defined(__APPLE__)
 #define NAME "___tilewright_imports"
@@ -53,6 +58,9 @@ const unsigned long long __tilewright_imports_size = {size}ull;
 #define SECTION ".section .rodata"
 #endif
 __asm__(SECTION "\\n.globl " NAME "\\n.p2align 4\\n" NAME ":\\n.incbin \\"{path}\\"\\n.text\\n");
+#if defined(_WIN32)
+__asm__(".section .drectve,\\"yn\\"\\n.ascii \\" -export:__tilewright_imports,data\\"\\n.text\\n");
+#endif
 """
 
 

@@ -181,9 +181,10 @@ class _LinkedCode:
         context = load_llvm().create_context()
         # Each unit describes itself, weakly; this describes the whole.
         described = ModuleText(self.machine.triple, self.machine.data_layout)
-        described.add_global(f"@__tilewright_features = constant {c_bytes(','.join(self.features))}, align 1")
+        kind = f"{self.machine.export} constant"
+        described.add_global(f"@__tilewright_features = {kind} {c_bytes(','.join(self.features))}, align 1")
         described.add_global(
-            f"@__tilewright_functions = constant {c_bytes(','.join(self.function_names))}, align 1"
+            f"@__tilewright_functions = {kind} {c_bytes(','.join(self.function_names))}, align 1"
         )
         module = parse(described.text(), "the module", context)
         for unit in self.units:
@@ -308,8 +309,9 @@ def module_text(
         text.defined.add(symbol)
     for name, function in functions:
         emit_function(context, function, name)
-    text.add_global(f"@__tilewright_features = weak constant {c_bytes(','.join(features))}, align 1")
-    text.add_global(f"@__tilewright_functions = weak constant {c_bytes(','.join(names))}, align 1")
+    kind = f"weak {machine.export} constant"
+    text.add_global(f"@__tilewright_features = {kind} {c_bytes(','.join(features))}, align 1")
+    text.add_global(f"@__tilewright_functions = {kind} {c_bytes(','.join(names))}, align 1")
     if machine.target.attrs.get("system-lib") and names:
         register_at_start(text, names)
     return text.text(), context.imported

@@ -60,7 +60,8 @@ class ModuleContext:
         symbol = quote(SLOT_PREFIX + name)
         if symbol not in self.slots:
             self.slots.add(symbol)
-            self.text.add_global(f"@{symbol} = weak protected global ptr null, align 8")
+            seen = self.machine.export or "protected"
+            self.text.add_global(f"@{symbol} = weak {seen} global ptr null, align 8")
         return f"@{symbol}"
 
 

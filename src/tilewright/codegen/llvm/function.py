@@ -41,9 +41,8 @@ def emit_function(module: ModuleContext, function: PrimFunc, name: str) -> None:
     symbol = symbol_of(function, name)
     exported = is_packed(function) or "global_symbol" in function.attrs
     attributes = module.text.attributes(module.machine.function_attributes())
-    text = FunctionText(
-        symbol, _return_type(module, function), [], "" if exported else "internal", attributes
-    )
+    linkage = module.machine.export if exported else "internal"
+    text = FunctionText(symbol, _return_type(module, function), [], linkage, attributes)
     context = FunctionContext(public_name(function, name), AliasScopes(module.text, function))
     emitter = StatementEmitter(module, context, text)
     for number, parameter in enumerate(function.params):

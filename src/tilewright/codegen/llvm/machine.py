@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from tilewright.codegen.llvm.types import Types
 from tilewright.support.errors import CodegenError, TargetError
+from tilewright.support.triple import Triple
 from tilewright.target.cpu import describe_cpu, llvm_abi, llvm_machine_options
 from tilewright.target.target import Target
 
@@ -53,6 +54,11 @@ class Machine:
     vectorizes_loops: ClassVar[bool] = True
     types: Types = field(init=False)
     data_layout: str = field(init=False)
+
+    @property
+    def export(self) -> str:
+        """The word of LLVM IR for what a library gives out. On Windows that must be said; elsewhere everything is."""
+        return "dllexport" if Triple.parse(self.triple).system == "windows" else ""
 
     def __post_init__(self) -> None:
         self.data_layout = str(self.llvm_target_machine.target_data)
