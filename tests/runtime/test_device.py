@@ -88,7 +88,8 @@ def test_no_file_but_the_devices_own_names_a_device() -> None:
     """The rest asks the table: in C only the table's own file and the host's name a kind, in Python nothing compares
     its number."""
     own = {"tilewright.h", "tilewright.hpp", "device.h", "device.c", "cpu_device.c", "cuda_copy.c"}
-    named = {path.name for path in SOURCES.iterdir() if re.search(r"kDL(CPU|CUDA|Ext)", path.read_text())}
+    files = [path for path in SOURCES.rglob("*") if path.is_file()]
+    named = {path.name for path in files if re.search(r"kDL(CPU|CUDA|Ext)", path.read_text())}
     assert named <= own
     compared = re.compile(r"device_type\s*[!=]=\s*\d|Device\(\d")
     assert [path.name for path in SOURCES.parent.glob("*.py") if compared.search(path.read_text())] == [

@@ -50,7 +50,7 @@ def test_the_blocks_of_a_product() -> None:
         tir.IterVar.CommReduce
     ]
     assert block.init is not None
-    assert [region.buffer.name for region in block.reads] == ["A", "B"]
+    assert [region.buffer.name for region in block.reads] == ["C", "A", "B"]
     assert [region.buffer.name for region in block.writes] == ["C"]
     assert block.annotations["note"] == 1
 

@@ -30,13 +30,13 @@ def total_in_two_steps(a: T.handle, b: T.handle) -> None:
     B_rf = T.alloc_buffer((4, 16))
     for i, k0, k1 in T.grid(16, 2, 4):
         with T.block("B_rf"):
-            vi, vk0, vk1 = T.axis.remap("SRS", [i, k0, k1])
+            vk1, vi, vk0 = T.axis.remap("SSR", [k1, i, k0])
             with T.init():
                 B_rf[vk1, vi] = 0.0
             B_rf[vk1, vi] = B_rf[vk1, vi] + A[vi, vk0 * 4 + vk1]
     for i, k1 in T.grid(16, 4):
         with T.block("B"):
-            vi, vk1 = T.axis.remap("SR", [i, k1])
+            vk1, vi = T.axis.remap("RS", [k1, i])
             with T.init():
                 B[vi] = 3.0
             B[vi] = B[vi] + B_rf[vk1, vi]

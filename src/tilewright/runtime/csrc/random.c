@@ -140,7 +140,7 @@ int32_t tw_random_fill(void* self, const TVMFFIAny* args, int32_t num_args, TVMF
     return out == NULL ? -1 : fill(out);
   }
   DLTensor on_host = *out;
-  on_host.device = (DLDevice){kDLCPU, 0};
+  on_host.device = TW_HOST;
   on_host.byte_offset = 0;
   on_host.data = malloc((size_t)tw_num_elements(out) * (out->dtype.bits + 7) / 8 + 1);
   if (on_host.data == NULL) return tw_fail("MemoryError", "no memory for random numbers");

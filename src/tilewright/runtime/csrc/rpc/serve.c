@@ -227,7 +227,7 @@ static int32_t open_part(Session* session, uint64_t handle, uint64_t first, uint
                    (unsigned long long)(first + count), (unsigned long long)size);
   }
   if (!tw_host_reads(tensor->device) || !tw_is_compact(tensor)) {
-    if (tilewright_tensor_create(tensor->shape, tensor->ndim, tensor->dtype, (DLDevice){kDLCPU, 0}, &out->copy) != 0) return -1;
+    if (tilewright_tensor_create(tensor->shape, tensor->ndim, tensor->dtype, TW_HOST, &out->copy) != 0) return -1;
     tensor = tilewright_tensor_dltensor(out->copy);
     if (copies && tilewright_tensor_copy(tilewright_tensor_dltensor(out->array), tensor) != 0) {
       tilewright_object_release(out->copy);
