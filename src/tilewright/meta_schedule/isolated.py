@@ -63,9 +63,10 @@ def perform(payload: bytes) -> bytes:
 def _here(action: Action, seconds: float) -> Answer:
     starts = time.monotonic()
     try:
-        value = action()
+        answer = Answer(value=action())
     except Exception:  # noqa: BLE001 - whatever it raises is its answer
-        return Answer(problem=traceback.format_exc())
+        answer = Answer(problem=traceback.format_exc())
+    # A fork would not have come so far.
     if time.monotonic() - starts > seconds:
         return Answer(problem=f"took longer than {seconds:g} s", timed_out=True)
-    return Answer(value=value)
+    return answer

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilewright as tvm
-from tilewright import relay, te
+from tilewright import relay, strategy, te
 from tilewright.contrib.graph_executor import GraphModule
 from tilewright.relay.backend.byoc.uma import PassPhase, UMABackend
 from tilewright.relay.dataflow_pattern import is_constant, is_op, wildcard
@@ -27,6 +27,7 @@ def clean() -> Iterator[None]:
     """A kind of target is registered once in a process; tests register theirs anew."""
     yield
     KINDS.pop(NAME, None)
+    strategy.forget("nn.dense", NAME)
 
 
 def dense_strategy(attrs: Any, inputs: Any, out_type: Any, target: Any) -> Any:
