@@ -103,3 +103,12 @@ def test_without_xgboost_a_line_says_so_once(
             Trees().fit([[1.0]], [1.0])
     finally:
         trees.has_trees.cache_clear()
+
+
+def test_many_rows_that_are_alike_do_not_overshoot() -> None:
+    """A candidate of many stores: the sum of their parts goes to its target instead of away from it."""
+    random = np.random.default_rng(0)
+    packs = [random.standard_normal((24, 8)).astype(np.float32) for _ in range(3)]
+    model = PackSumTrees()
+    model.fit_packs(packs, [1.0, 0.5, 0.25])
+    assert np.abs(model.predict_packs(packs)).max() < 2

@@ -141,11 +141,14 @@ class PackSumTrees(Trees):
         wanted = np.asarray(targets, np.float64)
         weights = np.maximum(wanted, 1e-3)
 
+        sizes = np.bincount(owner, minlength=len(wanted))
+
         def objective(predicted: Any, _: Any) -> tuple[Any, Any]:
-            # The derivative of half of weight times (sum - target) squared, by each row of a sum.
+            # The derivative of half of weight times (sum - target) squared, by each row of a sum. All rows of a sum
+            # move at once: with the second derivative by one of them, many rows would overshoot, more in each round.
             sums = np.bincount(owner, weights=np.asarray(predicted, np.float64), minlength=len(wanted))
             gradient = (weights * (sums - wanted))[owner]
-            return gradient, weights[owner]
+            return gradient, (weights * sizes)[owner]
 
         data = _xgboost().DMatrix(rows, np.zeros(len(rows), np.float32))
         parameters = {name: value for name, value in self.parameters.items() if name != "objective"}
