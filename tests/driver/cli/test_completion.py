@@ -37,7 +37,10 @@ def completed(words, capsys):
         (["tilewright", "compile", "--executor", ""], {"graph", "vm", "aot"}),
         (["tilewright", "run", "--fill-mode", "z"], {"zeros"}),
         (["tilewright", "cache", "cl"], {"clear"}),
-        (["tilewright", "compile", "--target", "nvidia/jetson-n"], {"nvidia/jetson-nano", "nvidia/jetson-nano-cpu"}),
+        (
+            ["tilewright", "compile", "--target", "nvidia/jetson-n"],
+            {"nvidia/jetson-nano", "nvidia/jetson-nano-cpu"},
+        ),
         (["tilewright", "compile", "--target", "=", "web"], {"webgpu"}),
         (["tilewright", "targets", "--kind", "ll"], {"llvm"}),
         (["tilewright", "opt", "--model-format", "on"], {"onnx"}),
