@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Final
 
-Converter = Callable[..., Any]
-AnyConverter = TypeVar("AnyConverter", bound=Converter)
+from tilewright.relay.frontend.common.converters import Converter, Converters
 
-_CONVERTERS: Final[dict[str, Converter]] = {}
+_CONVERTERS: Final = Converters()
+converter = _CONVERTERS.register
+find_converter = _CONVERTERS.find
+converted_names = _CONVERTERS.names
 
-
-def converter(*names: str) -> Callable[[AnyConverter], AnyConverter]:
-    """Register a converter of layers."""
-
-    def register(function: AnyConverter) -> AnyConverter:
-        for name in names:
-            if name in _CONVERTERS:
-                raise ValueError(f"there are two converters of {name}")
-            _CONVERTERS[name] = function
-        return function
-
-    return register
-
-
-def find_converter(name: str) -> Converter | None:
-    """The converter of a layer."""
-    return _CONVERTERS.get(name)
-
-
-def converted_names() -> list[str]:
-    """The layers that can be converted."""
-    return sorted(_CONVERTERS)
+__all__ = ["Converter", "converted_names", "converter", "find_converter"]
