@@ -237,3 +237,12 @@ def test_records_without_a_template_here() -> None:
     assert record is not None
     with pytest.raises(ValueError, match="elsewhere/conv"):
         record[0].task.instantiate(record[0].config)
+
+
+def test_tiles_of_tensor_cores_are_knobs() -> None:
+    """A product there is a kernel written as statements: its operations are those of the computation."""
+    x, w = relay.var("x", shape=(64, 32), dtype="float16"), relay.var("w", shape=(48, 32), dtype="float16")
+    module = tvm.IRModule.from_expr(relay.Function([x, w], relay.nn.dense(x, w)))
+    (task,) = autotvm.task.extract_from_program(module["main"], {}, tvm.target.Target("cuda -arch=sm_90a"))
+    assert "tensor_core_tile" in task.config_space.space_map and len(task.config_space) > 8
+    assert task.flop == 2 * 64 * 48 * 32

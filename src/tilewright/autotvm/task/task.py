@@ -12,7 +12,8 @@ from tilewright.autotvm.task.space import ConfigSpace, InstantiationError
 from tilewright.autotvm.task.workload import args_to_workload, deserialize_args, serialize_args
 from tilewright.support.errors import TilewrightError
 from tilewright.target.target import Target
-from tilewright.te.operation import PlaceholderOp
+from tilewright.te.operation import ComputeOp, PlaceholderOp
+from tilewright.te.schedule.schedule import Schedule, create_schedule
 from tilewright.te.tensor import Tensor
 
 Scheduled = tuple[Any, list[Any]]
@@ -179,13 +180,25 @@ def create(task_name: str, args: Sequence[Any], target: Any, target_host: Any = 
     space = made.func.space(made.args, target)
     made.config_space = space
     with ApplyConfig(space), target:
-        schedule, _ = made.func(*made.args)
+        schedule, arguments = made.func(*made.args)
     space.code_hash = getattr(schedule, "code_hash", None)
     if not space.valid():
         # Errors of the first values of the knobs say nothing about other values.
         space.errors = []
-    made.flop = space.flop or compute_flop(schedule)
+    made.flop = space.flop or _operations(schedule, arguments)
     return made
+
+
+def _operations(schedule: Schedule, arguments: Sequence[Any]) -> int:
+    """What a kernel computes; where the schedule has put a kernel written as statements in the place of its
+    computation, as products on tensor cores are, what the computation says."""
+    try:
+        return compute_flop(schedule)
+    except FlopCalculationError:
+        results = [one.op for one in arguments if isinstance(getattr(one, "op", None), ComputeOp)]
+        if not results:
+            raise
+        return compute_flop(create_schedule(results))
 
 
 def get_config() -> Any:
