@@ -197,6 +197,7 @@ def test_a_named_schedule_is_used_for_the_operators_of_the_name() -> None:
     found = chosen(relay.nn.conv2d, shapes, MINE)
     assert (found.name, found.scheduler) == ("nn.conv2d", "topi.generic.schedule_conv2d_nchw")
     assert not is_own(relay.op.get("nn.conv2d"), MINE)
+    assert is_own(relay.op.get("nn.conv2d"), CPU), "the key is not one of this target's"
     depthwise = chosen(lambda x, w: relay.nn.conv2d(x, w, groups=32), [(1, 32, 5, 5), (32, 1, 3, 3)], MINE)
     assert depthwise.scheduler == "cpu"
     x = relay.var("x", shape=(1, 32, 5, 5))

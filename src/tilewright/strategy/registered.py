@@ -84,9 +84,8 @@ def forget(operator: str, key: str) -> None:
     _SCHEDULES[operator] = [one for one in _SCHEDULES.get(operator, []) if one.key != key]
 
 
-def has_registered(op: Op) -> bool:
-    """True if something was registered for the operator or its kind, whatever the key."""
-    names = (op.name, kind_of(op))
-    return any(operator == op.name for operator, _ in _STRATEGIES) or any(
-        _SCHEDULES.get(name) for name in names
-    )
+def has_registered(op: Op, target: Target) -> bool:
+    """True if something was registered for the operator or its kind under a key of the target."""
+    if strategy_for(op.name, target) is not None:
+        return True
+    return any(one.key in target.keys for name in (op.name, kind_of(op)) for one in _SCHEDULES.get(name, ()))

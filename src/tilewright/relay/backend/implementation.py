@@ -37,7 +37,7 @@ def select_implementation(
 def is_own(op: Op, target: Target) -> bool:
     """True if everything that decides an operator's code is part of this package: its code may be cached on disk, under
     a key that does not cover what users register."""
-    if has_registered(op):
+    if has_registered(op, target):
         return False
     strategy = op.get_attr("FTVMStrategy")
     relation = op.get_attr("TypeRelation")
@@ -47,7 +47,8 @@ def is_own(op: Op, target: Target) -> bool:
     parts += [row.compute for row in rows_of(op.name, target)]
     parts.append(None if relation is None else relation[1])
     if isinstance(strategy, GenericFunc):
-        parts += [strategy.default, *strategy.dispatch_dict.values()]
+        parts.append(strategy.default)
+        parts += [made for key, made in strategy.dispatch_dict.items() if key in target.keys]
     else:
         parts.append(strategy)
     return all(
