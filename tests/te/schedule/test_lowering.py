@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.te.schedule.checks import check, parts, random
 
 import tilewright as tvm
 from tilewright import te, tir
+from tilewright.support.errors import ScheduleError
 from tilewright.te.schedule import infer_bound, schedule_ops
 
 
@@ -95,3 +97,26 @@ def test_unscheduled_stages_stand_in_order() -> None:
     values = random(6, 8)
     check(s, [a, d], [values], values + 1)
     assert tvm.tir.analysis.verify_ssa(tvm.lower(s, [a, d])["main"])
+
+
+def test_overcomputed_stages_have_no_conditions_of_their_own() -> None:
+    """A block that reaches past the end is computed whole; an output never is."""
+    n = te.size_var("n")
+    a = te.placeholder((n,), name="A")
+    b = te.compute(
+        (n,), lambda i: tir.if_then_else(tir.all(i >= 0, i < n), a[i], tir.const(0.0, "float32")), name="B"
+    )
+    c = te.compute((n,), lambda i: b[i] * 2.0, name="C")
+    counts = []
+    for over in (False, True):
+        s = te.create_schedule(c.op)
+        outer, _ = s[c].split(c.op.axis[0], factor=4)
+        s[b].compute_at(s[c], outer)
+        if over:
+            s[b].overcompute()
+        counts.append(len(parts(statement(s), tir.IfThenElse)))
+        values = random(7)
+        check(s, [a, c], [values], values * 2)
+    assert counts == [2, 1]
+    with pytest.raises(ScheduleError, match="an output has no elements past its ends"):
+        s[c].overcompute()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from tilewright.schedule.cpu.access import extent_of
+from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.contraction import classify, vector_position
 from tilewright.schedule.cpu.graph import materialized_stages
 from tilewright.schedule.cpu.injective import schedule_injective_root
@@ -20,7 +20,12 @@ from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.schedule.cpu.reduction import tile_sizes
 from tilewright.schedule.cpu.tagged import schedule_of, storing_stage
 from tilewright.schedule.cpu.tile_schedule import tile_stages
-from tilewright.schedule.cpu.winograd_model import Blocks, Convolution, ranked_winograd_blocks
+from tilewright.schedule.cpu.winograd_model import (
+    Blocks,
+    Convolution,
+    ranked_winograd_blocks,
+    winograd_blocks_of_open_height,
+)
 from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule
@@ -76,7 +81,12 @@ def _schedule_blocks(schedule: Schedule, stages: Stages, result: Stage, cpu: CPU
     result.reorder(batch, block, group, member, row, column, down, right, inner)
     _unroll_and_vectorize(result, [down, right], inner)
     if blocks.inputs_first:
-        place = result.fuse(batch, block, group)
+        if constant_extent(height) is None:
+            # However many rows there are, the weights of a group stay in the cache for all of them.
+            result.reorder(group, batch, block)
+            place = result.fuse(group, batch, block)
+        else:
+            place = result.fuse(batch, block, group)
         result.parallel(place)
     else:
         shared = result.fuse(batch, block)
@@ -88,7 +98,12 @@ def _schedule_blocks(schedule: Schedule, stages: Stages, result: Stage, cpu: CPU
         stage.set_scope("local")
         _unroll_and_vectorize(stage, stage.op.axis[:2], stage.op.axis[-1])
     _schedule_inputs(stages, blocks.inputs_first)
-    _schedule_product(schedule, stages.product, blocks.group, result, place, cpu)
+    local = _schedule_product(schedule, stages.product, blocks.group, result, place, cpu)
+    # Past the last tile everything is computed from zeros, which is what is gathered outside of the image.
+    for stage in (stages.gathered, stages.halfway, local, stages.product, stages.back_rows, stages.back):
+        stage.overcompute()
+    if not blocks.inputs_first:
+        stages.transformed.overcompute()
 
 
 def _unroll_and_vectorize(stage: Stage, unrolled: Sequence[Any], vector: Any) -> None:
@@ -112,7 +127,7 @@ def _schedule_inputs(stages: Stages, in_parallel: bool) -> None:
 
 def _schedule_product(
     schedule: Schedule, stage: Stage, group: int, result: Stage, place: Any, cpu: CPUDescription
-) -> None:
+) -> Stage:
     (local,) = schedule.cache_write([stage.op.output(0)], "local")
     materialized = next(
         materialized
@@ -128,6 +143,7 @@ def _schedule_product(
     sizes = tile_sizes(materialized, found, lanes, inside, group)
     tile_stages(stage, schedule[local], materialized, found, sizes, inside, within=True)
     stage.compute_at(result, place)
+    return schedule[local]
 
 
 def _chosen_blocks(stages: Stages, cpu: CPUDescription) -> Blocks:
@@ -136,6 +152,9 @@ def _chosen_blocks(stages: Stages, cpu: CPUDescription) -> Blocks:
     batch, outer, height, width, lanes = (extent_of(axis) for axis in stages.convolution.op.axis)
     size = stages.convolution.op.output(0).dtype.bits // 8
     convolution = Convolution(batch, inputs * block, outer * lanes, height, width, lanes, size)
-    ranked = ranked_winograd_blocks(cpu, convolution, extent_of(stages.back.op.axis[0]))
+    tile = extent_of(stages.back.op.axis[0])
+    if constant_extent(stages.convolution.op.axis[2]) is None:
+        return winograd_blocks_of_open_height(cpu, convolution, tile)
+    ranked = ranked_winograd_blocks(cpu, convolution, tile)
     sizes = [tuple(vars(blocks).values()) for blocks, _ in ranked[:BLOCKS_TO_TRY]]
     return Blocks(*decide("blocks", sizes[0], lambda: sizes))

@@ -102,6 +102,17 @@ def ranked_winograd_blocks(
     return sorted(found, key=lambda one: one[1])
 
 
+def winograd_blocks_of_open_height(cpu: CPUDescription, convolution: Convolution, tile: int) -> Blocks:
+    """The blocks of a convolution whose height is known at run time only: single rows of tiles, so that none is computed
+    in vain. Weights that do not stay in L2 are split into groups that do, and each group serves all rows."""
+    groups = -(-convolution.outputs // convolution.lanes)
+    if _weight_bytes(convolution, tile) <= cpu.l2_bytes // 2:
+        return Blocks(1, groups, False)
+    bytes_of_vector = _weight_bytes(convolution, tile) // groups
+    fitting = [size for size in _divisors(groups) if size * bytes_of_vector <= cpu.l2_bytes // 2]
+    return Blocks(1, max([*fitting, _divisors(groups)[1]] if groups > 1 else [1]), True)
+
+
 def _candidates(convolution: Convolution, tile: int) -> Iterator[Blocks]:
     rows = -(-convolution.height // tile)
     groups = -(-convolution.outputs // convolution.lanes)

@@ -99,6 +99,7 @@ class Stage(Object):
     scope: str = ""
     is_output: bool = False
     double_buffered: bool = False
+    is_overcomputed: bool = False
     env_thread_axes: tuple[IterVar, ...] = ()
     store_predicate: PrimExpr | None = None
     group: Stage | None = None
@@ -439,6 +440,14 @@ class Stage(Object):
             self.fail("double_buffer", None, "only a stage with one output can be double-buffered")
         self.double_buffered = True
         self._record("double_buffer")
+
+    def overcompute(self) -> None:
+        """Compute all that the loops around it ask for, past the ends of the operation's axes too: fewer conditions,
+        where nobody uses the elements past the end and nothing that they are computed from is out of bounds."""
+        if self.is_output:
+            self.fail("overcompute", None, "an output has no elements past its ends")
+        self.is_overcomputed = True
+        self._record("overcompute")
 
     # -- place ----------------------------------------------------------------------------------------------------
 

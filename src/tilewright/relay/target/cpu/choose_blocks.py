@@ -23,10 +23,10 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem
 from tilewright.relay.function import Function
 from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
-from tilewright.relay.op.shapes import dims
 from tilewright.relay.target.cpu.blocks import BlockedConvolution, Blocks, chosen_blocks
 from tilewright.relay.target.cpu.layout import conv2d_block_costs
 from tilewright.relay.target.cpu.least_cost import least_cost
+from tilewright.relay.target.cpu.shapes import typical_image
 from tilewright.relay.target.cpu.transposed import conv2d_transpose_in_blocks
 from tilewright.tir.data_layout import Layout
 
@@ -299,12 +299,9 @@ def _tensors(expr: RelayExpr) -> Iterator[RelayExpr]:
 
 
 def _shape(expr: RelayExpr) -> Shape | None:
-    """The shape of an image, where all its extents are constant."""
+    """The shape of an image, with typical sizes where the height and width are open."""
     kind = getattr(expr, "_checked_type_", None)
-    if not isinstance(kind, TensorType) or len(kind.shape) != 4:
-        return None
-    extents = tuple(extent for extent in dims(kind) if isinstance(extent, int) and extent > 0)
-    return extents if len(extents) == 4 else None
+    return typical_image(kind.shape) if isinstance(kind, TensorType) else None
 
 
 def _image_of(expr: RelayExpr) -> Shape | None:
@@ -312,6 +309,5 @@ def _image_of(expr: RelayExpr) -> Shape | None:
     kind = getattr(expr, "_checked_type_", None)
     first = kind.fields[0] if kind is not None and getattr(kind, "fields", None) else None
     if isinstance(first, TensorType) and len(first.shape) == 4:
-        extents = tuple(extent for extent in dims(first) if isinstance(extent, int) and extent > 0)
-        return extents if len(extents) == 4 else None
+        return typical_image(first.shape)
     return _shape(expr)

@@ -1,0 +1,79 @@
+"""Convolutions of images whose number, height and width are known at run time only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tvm
+from tilewright import relay
+from tilewright.ir.op import Op
+from tilewright.relay.expr import Call
+from tilewright.relay.expr_functor import post_order_visit
+from tilewright.relay.interpreter import Interpreter
+from tilewright.relay.target.cpu.shapes import typical_image
+from tilewright.runtime.vm import VirtualMachine
+
+SIZES = [(1, 5, 7), (2, 14, 13), (1, 31, 1), (3, 6, 29)]
+
+
+def network(inputs: int, outputs: int, taps: int, strides: int, groups: int) -> tvm.IRModule:
+    """A convolution with a bias and an activation, and a maximum after it."""
+    generator = np.random.default_rng(3)
+    x = relay.var("x", shape=(relay.Any(), inputs, relay.Any(), relay.Any()))
+    weight = generator.uniform(-1, 1, (outputs, inputs // groups, taps, taps)).astype("float32")
+    bias = generator.uniform(-1, 1, outputs).astype("float32")
+    window: dict[str, Any] = {"channels": outputs, "kernel_size": (taps, taps), "padding": taps // 2}
+    made = relay.nn.conv2d(x, relay.const(weight), strides=strides, groups=groups, **window)
+    made = relay.nn.relu(relay.nn.bias_add(made, relay.const(bias)))
+    pooled = relay.nn.max_pool2d(made, pool_size=(2, 2), strides=(2, 2), ceil_mode=True)
+    return tvm.IRModule.from_expr(relay.Function([x], relay.Tuple([made, pooled])))
+
+
+def operators(module: tvm.IRModule) -> list[str]:
+    """The names of the operators of a program after the passes of the highest level."""
+    found: list[str] = []
+
+    def look(expr: Any) -> None:
+        if isinstance(expr, Call) and isinstance(expr.op, Op):
+            found.append(expr.op.name)
+
+    with tvm.transform.PassContext(opt_level=3):
+        optimized, _ = relay.vm.VMCompiler().optimize(module, "llvm -mcpu=x86-64-v3")
+    post_order_visit(optimized["main"], look)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ((32, 48, 3, 1, 1), "nn.contrib_conv2d_winograd_without_weight_transform"),
+        ((256, 64, 3, 1, 1), "nn.contrib_conv2d_winograd_without_weight_transform"),
+        ((24, 40, 1, 1, 1), "nn.contrib_conv2d_NCHWc"),
+        ((16, 32, 5, 2, 1), "nn.contrib_conv2d_NCHWc"),
+        ((32, 32, 3, 2, 32), "nn.contrib_depthwise_conv2d_NCHWc"),
+    ],
+)
+def test_kernels_are_those_of_constant_sizes(case: tuple[int, ...], expected: str) -> None:
+    """Blocked channels and Winograd's algorithm; one program is right at every size."""
+    module = network(*case)
+    assert expected in operators(module)
+    with tvm.transform.PassContext(opt_level=3):
+        machine = VirtualMachine(relay.vm.compile(module, "llvm"), tvm.cpu())
+    generator = np.random.default_rng(4)
+    for batch, height, width in SIZES:
+        x = generator.uniform(-1, 1, (batch, case[0], height, width)).astype("float32")
+        wanted = Interpreter(module).run(module["main"], [x])
+        for found, right in zip(machine.invoke("main", tvm.nd.array(x)), wanted, strict=True):
+            assert found.shape == right.shape
+            np.testing.assert_allclose(found.numpy(), right, rtol=1e-4, atol=1e-3)
+
+
+def test_typical_sizes() -> None:
+    """Open extents have one; open channels, no elements and other ranks have none."""
+    assert typical_image((relay.Any(), 8, relay.Any(), 5)) == (1, 8, 28, 5)
+    assert typical_image((1, relay.Any(), 5, 5)) is None
+    assert typical_image((0, 8, 5, 5)) is None
+    assert typical_image((8, 5, 5)) is None
