@@ -13,7 +13,7 @@ from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
 from tilewright.ir.structural import structural_equal
 from tilewright.ir.structural_hash import structural_hash
-from tilewright.relay.backend.symbolic import uses_unknown_dimensions
+from tilewright.relay.analysis.symbolic_types import uses_unknown_dimensions
 from tilewright.relay.backend.te_compiler import kernel_name, tensor_expression
 from tilewright.relay.function import Function
 from tilewright.runtime.packed_func import PackedFunc

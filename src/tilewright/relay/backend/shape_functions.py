@@ -22,7 +22,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay import expr as relay_expr
-from tilewright.relay.backend.symbolic import SymbolicTypes, has_constant_shape, tensor_types
+from tilewright.relay.analysis.symbolic_types import SymbolicTypes, has_constant_shape, tensor_types
 from tilewright.relay.expr import Call, Constant
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import RelationError

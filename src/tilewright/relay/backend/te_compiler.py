@@ -21,7 +21,7 @@ from tilewright.ir.op import Op
 from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
-from tilewright.relay.backend.symbolic import (
+from tilewright.relay.analysis.symbolic_types import (
     OperatorCondition,
     SymbolicTypes,
     tensor_types,

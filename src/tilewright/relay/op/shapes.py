@@ -49,6 +49,19 @@ def recorded_conditions() -> Iterator[list[Condition]]:
         _CONDITIONS.reset(token)
 
 
+_EQUAL: ContextVar[bool] = ContextVar("equal_broadcasts", default=False)
+
+
+@contextmanager
+def equal_broadcasts() -> Iterator[None]:
+    """Within, two symbolic dimensions that a broadcast brings together are equal: somebody has proved it."""
+    token = _EQUAL.set(True)
+    try:
+        yield
+    finally:
+        _EQUAL.reset(token)
+
+
 def require(function: Anything, extents: Sequence[Dimension], message: str) -> None:
     """``function`` of dimensions must hold: an error where they are constants and it does not. Of symbolic dimensions
     it is a condition for the program to check; of unknown ones nothing can be said."""
@@ -210,6 +223,8 @@ def broadcast_dimension(first: Dimension, second: Dimension) -> Dimension:
         return first
     if is_any(first) or is_any(second):
         return Any()
+    if _EQUAL.get():
+        return same(first, second, "dimensions that are broadcast together")
     _record_meeting(first, second)
     # Not the larger of the two: one of them may be zero.
     return _simplified(Select(operators.equal(first, 1), *operators.match_types(second, first)))

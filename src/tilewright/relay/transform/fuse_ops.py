@@ -30,6 +30,8 @@ from tilewright.ir.transform import PassContext
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.adt import Match
 from tilewright.relay.analysis.contiguity import LAUNCH_BYTES, is_contiguous_join
+from tilewright.relay.analysis.program_shapes import ProgramShapes
+from tilewright.relay.analysis.symbolic_types import SAME_SHAPES
 from tilewright.relay.expr import (
     Call,
     Constant,
@@ -88,10 +90,14 @@ class _Node:
 class _Graph(ExprVisitor):
     """The nodes in the order in which they can be computed, and how they use one another."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: Function) -> None:
         super().__init__()
+        self.function = function
         self.order: list[_Node] = []
         self.nodes: dict[RelayExpr, _Node] = {}
+        self.shapes: ProgramShapes | None = None
+        self.same_shapes: dict[Call, bool] = {}
+        """Of broadcasting calls with open dimensions, whether their arguments are known to have one shape."""
 
     def _node(self, expr: RelayExpr, kind: OpPattern) -> _Node:
         found = self.nodes.get(expr)
@@ -153,11 +159,24 @@ class _Graph(ExprVisitor):
                 kind = OPAQUE
         else:
             self._use(call.op, node, OPAQUE)
-        repeated = _repeated(call) if kind == BROADCAST else []
+        repeated = self._repeated(call) if kind == BROADCAST else []
         for position, argument in enumerate(call.args):
             used = ELEMWISE if kind == BROADCAST and not repeated[position] else kind
             self._use(argument, node, used)
         self._node(call, kind)
+
+    def _repeated(self, call: Call) -> list[bool]:
+        """For each argument of a broadcasting operator, whether its elements may be repeated."""
+        kinds = [argument.checked_type for argument in call.args]
+        if not is_dynamic(call.checked_type):
+            return [kind != call.checked_type for kind in kinds]
+        if len(kinds) > 1 and all(is_dynamic(kind) for kind in kinds):
+            if self.shapes is None:
+                self.shapes = ProgramShapes(self.function)
+            self.same_shapes[call] = self.shapes.are_equal(*call.args)
+            if self.same_shapes[call]:
+                return [False] * len(kinds)
+        return _repeated_of_any(call)
 
     def visit_tuple(self, tup: Tuple) -> None:
         node = self.nodes[tup] = _Node(tup, -1, TUPLE)
@@ -212,14 +231,12 @@ class _Graph(ExprVisitor):
         self._node(m, OPAQUE)
 
 
-def _repeated(call: Call) -> list[bool]:
-    """For each argument of a broadcasting operator, whether its elements may be repeated. Two unknown dimensions may
-    differ, so what is asked is the operator's relation, with variables in their places."""
-    result, kinds = call.checked_type, [argument.checked_type for argument in call.args]
-    if is_dynamic(result):
-        assert isinstance(call.op, Op)
-        kinds = [_with_variables(kind) for kind in kinds]
-        result = call.op.get_attr("TypeRelation")[1](kinds, call.attrs)
+def _repeated_of_any(call: Call) -> list[bool]:
+    """The same where unknown dimensions may differ: what is asked is the operator's relation, with variables in their
+    places."""
+    assert isinstance(call.op, Op)
+    kinds = [_with_variables(argument.checked_type) for argument in call.args]
+    result = call.op.get_attr("TypeRelation")[1](kinds, call.attrs)
     return [kind != result for kind in kinds]
 
 
@@ -410,6 +427,13 @@ class _Group:
     parameters: list[Var] = field(default_factory=list)
     arguments: list[RelayExpr] = field(default_factory=list)
     given: dict[RelayExpr, Var] = field(default_factory=dict)
+    same_shapes: list[bool] = field(default_factory=list)
+    """Of its broadcasting calls with open dimensions, whether their arguments have one shape."""
+
+    def attributes(self) -> dict[str, int]:
+        """The attributes of the function."""
+        same = bool(self.same_shapes) and all(self.same_shapes)
+        return {"Primitive": 1, SAME_SHAPES: 1} if same else {"Primitive": 1}
 
     def parameter(self, expr: RelayExpr, argument: RelayExpr) -> Var:
         """The parameter that stands for an expression outside the group."""
@@ -425,9 +449,10 @@ class _Group:
 class _Rewrite(ExprMutator):
     """Makes the functions and their calls."""
 
-    def __init__(self, nodes: dict[RelayExpr, _Node]) -> None:
+    def __init__(self, nodes: dict[RelayExpr, _Node], same_shapes: dict[Call, bool]) -> None:
         super().__init__()
         self.nodes = nodes
+        self.same_shapes = same_shapes
         self.roots: dict[_Node, _Node] = {}
         self.groups: dict[_Node, _Group] = {}
         for node in nodes.values():
@@ -457,7 +482,9 @@ class _Rewrite(ExprMutator):
         if not self._is_root(expr):
             return body
         group = self.groups.get(node.find()) or _Group()
-        function = Function(group.parameters, body, expr.checked_type, (), {"Primitive": 1}, span=expr.span)
+        function = Function(
+            group.parameters, body, expr.checked_type, (), group.attributes(), span=expr.span
+        )
         return Call(function, group.arguments, span=expr.span)
 
     def visit_function(self, fn: Function) -> RelayExpr:
@@ -476,6 +503,8 @@ class _Rewrite(ExprMutator):
             return call.map_children(self.visit)
         group = self.nodes[call].find()
         arguments = [self._inside(argument, group) for argument in call.args]
+        if call in self.same_shapes:
+            self.groups.setdefault(group, _Group()).same_shapes.append(self.same_shapes[call])
         return self._finish(call, call.replace(args=tuple(arguments)))
 
     def visit_tuple(self, tup: Tuple) -> RelayExpr:
@@ -509,7 +538,7 @@ class FuseOps(FunctionPass):
         if func.is_primitive:
             return func
         level = ctx.opt_level if self.fuse_opt_level < 0 else self.fuse_opt_level
-        graph = _Graph()
+        graph = _Graph(func)
         for parameter in func.params:
             graph.visit(parameter)
         graph.build(func.body)
@@ -517,5 +546,5 @@ class FuseOps(FunctionPass):
         partition.run()
         if self.views and partition.stand_alone(graph.nodes):
             partition.run()
-        body = _Rewrite(graph.nodes).visit(func.body)
+        body = _Rewrite(graph.nodes, graph.same_shapes).visit(func.body)
         return func if body is func.body else func.replace(body=body)

@@ -21,7 +21,7 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tilewright.relay.analysis import free_vars
-from tilewright.relay.backend.symbolic import has_constant_shape
+from tilewright.relay.analysis.symbolic_types import has_constant_shape
 from tilewright.relay.backend.vm.assembler import Assembler, Label
 from tilewright.relay.backend.vm.kernels import Kernel, Kernels
 from tilewright.relay.dimension_names import all_dimension_names

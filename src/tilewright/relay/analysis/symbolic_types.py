@@ -8,12 +8,14 @@ checks; dimensions that must be equal share one variable.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.expr import IntImm, PrimExpr, SizeVar, Var
+from tilewright.ir.functor import free_vars, substitute_expr
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
@@ -22,8 +24,12 @@ from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem
 from tilewright.relay.expr_functor import ExprFunctor, post_order_visit
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import RelationError
-from tilewright.relay.op.shapes import Condition, recorded_conditions
+from tilewright.relay.op.shapes import Condition, equal_broadcasts, recorded_conditions
 from tilewright.support.errors import LoweringError
+
+
+SAME_SHAPES: Final = "SameShapes"
+"""The attribute of a primitive function in which no open dimension is broadcast: of two that meet, both are equal."""
 
 
 def tensor_types(given: Type) -> list[TensorType]:
@@ -97,7 +103,9 @@ class SymbolicTypes(ExprFunctor):
         self.conditions.clear()
         for number, parameter in enumerate(self.function.params):
             self.memo_map[parameter] = self._parameter(number, parameter.checked_type)
-        self.result = self.visit(self.function.body)
+        attributes = self.function.attrs or {}
+        with equal_broadcasts() if attributes.get(SAME_SHAPES) else nullcontext():
+            self.result = self.visit(self.function.body)
 
     def _parameter(self, number: int, given: Type) -> Type:
         parts = [
@@ -118,9 +126,13 @@ class SymbolicTypes(ExprFunctor):
         if place not in self._dimensions:
             self._dimensions[place] = SizeVar("any_dim", self.dtype)
         found: PrimExpr = self._dimensions[place]
-        while isinstance(found, Var) and found in self._equal:
-            found = self._equal[found]
-        return found
+        return self._resolved(found)
+
+    def _resolved(self, extent: PrimExpr) -> PrimExpr:
+        """An extent in terms of variables that nothing is known to be equal to."""
+        while any(variable in self._equal for variable in free_vars(extent)):
+            extent = substitute_expr(extent, self._equal)
+        return extent
 
     def _new_equalities(self) -> Mapping[Var, PrimExpr]:
         """Of two dimensions that must be equal, one replaces the other if it is a variable of a parameter."""
@@ -133,7 +145,7 @@ class SymbolicTypes(ExprFunctor):
                 if isinstance(one, Var) and one in known and one is not other:
                     if isinstance(other, int):
                         return {one: IntImm(self.dtype, other)}
-                    if isinstance(other, IntImm) or (isinstance(other, Var) and other in known):
+                    if one not in free_vars(other) and all(used in known for used in free_vars(other)):
                         return {one: other}
         return {}
 
@@ -188,6 +200,13 @@ class SymbolicTypes(ExprFunctor):
     def unknown_results(self, call: Call, results: Sequence[TensorType]) -> list[TensorType]:
         """The results of a call whose relation leaves dimensions unknown: variables of their own, which the shapes of
         the results themselves give when the kernel is called."""
+        return self._with_variables(results)
+
+    def with_variables(self, kind: Type) -> Type:
+        """The type with a variable for each unknown dimension."""
+        return _packed(kind, iter(self._with_variables(tensor_types(kind))))
+
+    def _with_variables(self, results: Sequence[TensorType]) -> list[TensorType]:
         fresh: dict[UnknownDimension, PrimExpr] = {}
 
         def known(extent: PrimExpr) -> PrimExpr:

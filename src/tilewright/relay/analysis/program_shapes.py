@@ -1,0 +1,83 @@
+"""Which tensors of a whole function have the same shape, where extents are known at run time only.
+
+Every open extent of a parameter is a variable, and the extents of everything else are expressions of those where the
+operators' relations give them. What no relation describes (the results of branches, references and calls of functions,
+shapes that depend on values) has variables of its own.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.expr import PrimExpr
+from tilewright.ir.functor import post_order
+from tilewright.ir.op import Op
+from tilewright.ir.tensor_type import TensorType, is_dynamic
+from tilewright.ir.type import TupleType, Type
+from tilewright.relay.analysis.symbolic_types import SymbolicTypes
+from tilewright.relay.expr import Call, Let, Var
+from tilewright.relay.function import Function
+from tilewright.relay.op.shapes import dims, provably_equal
+
+
+class ProgramShapes(SymbolicTypes):
+    """The shapes of the expressions of one function that is not primitive."""
+
+    def are_equal(self, *exprs: RelayExpr) -> bool:
+        """True if these tensors certainly have one shape."""
+        kinds = [self.type_of(expr) for expr in exprs]
+        return all(
+            isinstance(one, TensorType) and isinstance(other, TensorType) and _same(one, other)
+            for one, other in pairwise(kinds)
+        )
+
+    def _infer(self) -> None:
+        for number, parameter in enumerate(self.function.params):
+            if _is_tensors(parameter.checked_type):
+                self.memo_map[parameter] = self._parameter(number, parameter.checked_type)
+        # In the order of computation, so that no visit goes deeper than one expression.
+        for expr in post_order(self.function.body):
+            if isinstance(expr, RelayExpr) and not isinstance(expr, (Op, Function)):
+                self.visit(expr)
+
+    def _new_equalities(self) -> dict[Any, PrimExpr]:
+        """None: that two extents must be equal for a program to be right proves nothing here."""
+        return {}
+
+    def visit_default(self, expr: RelayExpr) -> Type:
+        """Something that no relation describes."""
+        return self._unrelated(expr)
+
+    def visit_var(self, var: Var) -> Type:
+        return self._unrelated(var)
+
+    def visit_let(self, let: Let) -> Type:
+        self.memo_map[let.var] = self.visit(let.value)
+        return self.visit(let.body)  # type: ignore[no-any-return]
+
+    def visit_call(self, call: Call) -> Type:
+        if not isinstance(call.op, Op) or not _is_tensors(call.checked_type):
+            return self._unrelated(call)
+        if not is_dynamic(call.checked_type):
+            return call.checked_type
+        if not all(_is_tensors(argument.checked_type) for argument in call.args):
+            return self._unrelated(call)
+        return super().visit_call(call)
+
+    def _unrelated(self, expr: RelayExpr) -> Type:
+        kind: Type = expr.checked_type
+        return self.with_variables(kind) if _is_tensors(kind) else kind
+
+
+def _is_tensors(kind: Any) -> bool:
+    if isinstance(kind, TupleType):
+        return all(_is_tensors(field) for field in kind.fields)
+    return isinstance(kind, TensorType)
+
+
+def _same(first: TensorType, second: TensorType) -> bool:
+    if len(first.shape) != len(second.shape):
+        return False
+    return all(provably_equal(*pair) for pair in zip(dims(first), dims(second), strict=True))
