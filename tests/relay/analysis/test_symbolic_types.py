@@ -6,7 +6,11 @@ from typing import Any
 
 from tilewright import relay
 from tilewright.ir.expr import IntImm, Mul, SizeVar
-from tilewright.relay.analysis.symbolic_types import SymbolicTypes, has_constant_shape, uses_unknown_dimensions
+from tilewright.relay.analysis.symbolic_types import (
+    SymbolicTypes,
+    has_constant_shape,
+    uses_unknown_dimensions,
+)
 
 
 def typed(*params: relay.Var, body: Any) -> relay.Function:

@@ -482,9 +482,7 @@ class _Rewrite(ExprMutator):
         if not self._is_root(expr):
             return body
         group = self.groups.get(node.find()) or _Group()
-        function = Function(
-            group.parameters, body, expr.checked_type, (), group.attributes(), span=expr.span
-        )
+        function = Function(group.parameters, body, expr.checked_type, (), group.attributes(), span=expr.span)
         return Call(function, group.arguments, span=expr.span)
 
     def visit_function(self, fn: Function) -> RelayExpr:

@@ -112,10 +112,10 @@ def test_transposed_convolutions_keep_theirs() -> None:
             data_layout="NHWC",
             kernel_layout="HWIO",
         ),
-        conv(relay.var("x", shape=(relay.Any(), 64, 8, 8)), 64, 64),
+        conv(relay.var("x", shape=(1, relay.Any(), 8, 8)), 64, 64),
         relay.nn.relu(WIDE),
     ],
-    ids=["another layout", "a batch that is not known", "no convolution"],
+    ids=["another layout", "channels that are not known", "no convolution"],
 )
 def test_what_is_not_asked_has_no_blocks(expr: relay.Expr) -> None:
     """The operator's own choice stays."""

@@ -9,10 +9,10 @@ from tilewright.ir.op import Op
 from tilewright.ir.structural import structural_equal
 from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.tensor_type import TensorType
+from tilewright.relay.analysis.symbolic_types import has_constant_shape, tensor_types
 from tilewright.relay.backend.external.symbols import external_symbol
 from tilewright.relay.backend.graph import is_device_copy
 from tilewright.relay.backend.shape_functions import ShapeInput, copied_shapes, shape_function
-from tilewright.relay.analysis.symbolic_types import has_constant_shape, tensor_types
 from tilewright.relay.backend.te_compiler import kernel_name, operator_names
 from tilewright.relay.expr import Call, Var
 from tilewright.relay.function import Function

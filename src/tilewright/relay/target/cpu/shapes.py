@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from tilewright.topi.utils import get_const_tuple
 
-
 TYPICAL_EXTENT: Final = 28
 """The height and width that an image of open size is assumed to have when the costs of its layouts and algorithms are
 compared: in the middle, on a logarithmic scale, of those that occur in networks for images."""
@@ -25,6 +24,8 @@ def typical_image(shape: Any) -> tuple[int, int, int, int] | None:
         return None
     batch, channels, height, width = (
         extent if isinstance(extent, int) else typical
-        for extent, typical in zip(get_const_tuple(shape), (1, 0, TYPICAL_EXTENT, TYPICAL_EXTENT), strict=True)
+        for extent, typical in zip(
+            get_const_tuple(shape), (1, 0, TYPICAL_EXTENT, TYPICAL_EXTENT), strict=True
+        )
     )
     return (batch, channels, height, width) if min(batch, channels, height, width) > 0 else None
