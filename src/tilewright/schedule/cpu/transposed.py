@@ -13,7 +13,7 @@ from math import prod
 from typing import Final
 
 from tilewright.ir.expr import IterVar
-from tilewright.schedule.cpu.access import extent_of
+from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.contraction import Contraction, classify, vector_position
 from tilewright.schedule.cpu.graph import MaterializedStage, materialized_stages
 from tilewright.schedule.cpu.injective import schedule_injective_root
@@ -127,7 +127,9 @@ def _chosen_blocks(phases: Sequence[MaterializedStage], cpu: CPUDescription) -> 
         return cycles * imbalance * spilled, -blocks.rows, blocks.group
 
     arithmetics = {group: arithmetic(group) for group in range(1, outer + 1) if outer % group == 0}
-    rows = [count for count in range(1, height + 1) if height % count == 0]
+    # Of an open height no more than a row at a time, so that none is computed in vain.
+    is_open = constant_extent(phases[0].compute.axes[2]) is None
+    rows = [1] if is_open else [count for count in range(1, height + 1) if height % count == 0]
     ranked = sorted((Blocks(count, group) for count in rows for group in arithmetics), key=cost)
     sizes = [(blocks.rows, blocks.group) for blocks in ranked[:BLOCKS_TO_TRY]]
     return Blocks(*decide("blocks", sizes[0], lambda: sizes))

@@ -103,8 +103,8 @@ def ranked_winograd_blocks(
 
 
 def winograd_blocks_of_open_height(cpu: CPUDescription, convolution: Convolution, tile: int) -> Blocks:
-    """The blocks of a convolution whose height is known at run time only: single rows of tiles, so that none is computed
-    in vain. Weights that do not stay in L2 are split into groups that do, and each group serves all rows."""
+    """The blocks of a convolution whose height is known at run time only: single rows of tiles, so that none is
+    computed in vain. Weights that do not stay in L2 are split into groups that do, and each group serves all rows."""
     groups = -(-convolution.outputs // convolution.lanes)
     if _weight_bytes(convolution, tile) <= cpu.l2_bytes // 2:
         return Blocks(1, groups, False)

@@ -35,19 +35,19 @@ class AxisPhases:
     """The phases of an axis, how many elements each has, and the zeros that the input needs on both sides."""
 
     phases: tuple[Phase, ...]
-    count: int
+    count: Any
     before: int
     after: int
 
 
-def axis_phases(extent: int, taps: int, stride: int, before: int, after: int, more: int) -> AxisPhases:
+def axis_phases(extent: Any, taps: int, stride: int, before: int, after: int, more: int) -> AxisPhases:
     """The phases of an axis of the input; ``before`` and ``after`` are cut off the result, ``more`` is added to it.
 
     All phases have as many elements as the longest, so that where the stride does not divide the result, the last
     elements of some are not used.
     """
-    length = (extent - 1) * stride + taps - before - after + more
-    count = -(-length // stride)
+    # As many as the input has, and a constant more or less: the extent may be an expression.
+    beyond = -(-(taps - before - after + more) // stride) - 1
     phases = []
     for remainder in range(stride):
         shift, first = divmod(remainder + before, stride)
@@ -55,9 +55,9 @@ def axis_phases(extent: int, taps: int, stride: int, before: int, after: int, mo
     read = [phase for phase in phases if phase.taps]
     return AxisPhases(
         tuple(phases),
-        count,
+        extent + beyond,
         max(0, *(phase.taps - 1 - phase.shift for phase in read)),
-        max(0, *(count + phase.shift - extent for phase in read)),
+        max(0, *(beyond + phase.shift for phase in read)),
     )
 
 

@@ -77,3 +77,25 @@ def test_typical_sizes() -> None:
     assert typical_image((1, relay.Any(), 5, 5)) is None
     assert typical_image((0, 8, 5, 5)) is None
     assert typical_image((8, 5, 5)) is None
+
+
+@pytest.mark.parametrize(
+    ("taps", "strides", "padding", "more"), [(2, 2, 0, 0), (4, 2, 1, 0), (3, 2, 1, 1), (3, 1, 1, 0)]
+)
+def test_transposed_convolutions(taps: int, strides: int, padding: int, more: int) -> None:
+    """Phase by phase in blocks, whatever the size is."""
+    generator = np.random.default_rng(5)
+    x = relay.var("x", shape=(relay.Any(), 16, relay.Any(), relay.Any()))
+    weight = relay.const(generator.uniform(-1, 1, (16, 32, taps, taps)).astype("float32"))
+    window: dict[str, Any] = {"channels": 32, "kernel_size": (taps, taps), "strides": (strides, strides)}
+    made = relay.nn.conv2d_transpose(
+        x, weight, padding=(padding, padding), output_padding=(more, more), **window
+    )
+    module = tvm.IRModule.from_expr(relay.Function([x], relay.nn.relu(made)))
+    with tvm.transform.PassContext(opt_level=3):
+        machine = VirtualMachine(relay.vm.compile(module, "llvm"), tvm.cpu())
+    for batch, height, width in SIZES:
+        data = generator.uniform(-1, 1, (batch, 16, height, width)).astype("float32")
+        wanted = Interpreter(module).run(module["main"], [data])
+        found = machine.invoke("main", tvm.nd.array(data)).numpy()
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)

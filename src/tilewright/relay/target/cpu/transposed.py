@@ -24,7 +24,7 @@ from tilewright.relay.expr import Constant, const
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.windows import pad_sides, per_axis
 from tilewright.relay.target.cpu.layout import blocks_help
-from tilewright.relay.target.cpu.shapes import constant_shape
+from tilewright.relay.target.cpu.shapes import constant_shape, typical_image
 from tilewright.schedule.cpu.layouts import conv2d_layouts
 from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.topi.nn.conv2d_transpose_NCHWc import AxisPhases, axis_phases
@@ -38,7 +38,8 @@ multiplies the zeros between the input elements, and is even slower."""
 
 @dataclass(frozen=True)
 class Transposed:
-    """A transposed convolution of NCHW with IOHW, of constant shapes, in one group and without dilation."""
+    """A transposed convolution of NCHW with IOHW, in one group and without dilation. ``is_open``: the data and the
+    result have typical sizes where theirs are not constant."""
 
     data: tuple[int, ...]
     kernel: tuple[int, ...]
@@ -49,6 +50,7 @@ class Transposed:
     result: tuple[int, ...]
     dtype: str
     out_dtype: str
+    is_open: bool
 
     @property
     def outputs(self) -> int:
@@ -79,6 +81,9 @@ class Transposed:
 def _described(attrs: Any, types: Sequence[Any], layouts: tuple[str, str], rank: int) -> Transposed | None:
     """The convolution over two axes that a call is, one over a single axis with a height of one; None for others."""
     shapes = [constant_shape(kind.shape) for kind in types]
+    is_open = shapes[1] is not None and None in shapes
+    if is_open:
+        shapes = [typical_image(types[0].shape), shapes[1], typical_image(types[2].shape)]
     plain = (attrs.data_layout, attrs.kernel_layout) == layouts
     plain = plain and attrs.out_layout in ("", attrs.data_layout)
     if not plain or attrs.groups != 1 or set(attrs.dilation) != {1} or not blocks_help(types[0].dtype):
@@ -97,6 +102,7 @@ def _described(attrs: Any, types: Sequence[Any], layouts: tuple[str, str], rank:
         result,
         str(types[0].dtype),
         str(attrs.out_dtype),
+        is_open,
     )
 
 
@@ -129,6 +135,8 @@ def legal_conv1d_transpose(attrs: Any, inputs: Sequence[RelayExpr], types: Seque
 
 
 def _legal(found: Transposed, data: RelayExpr, weight: RelayExpr) -> RelayExpr | None:
+    if found.is_open:
+        return None
     if found.data[2:] == (1, 1) and not any(found.more):
         return _dense(found, data, weight)
     if found.phase_count > 1 and (found.stays or not _fills_vectors(found)):
