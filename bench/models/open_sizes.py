@@ -94,9 +94,7 @@ def plain(model: Callable[[], nn.Module]) -> nn.Module:
 
 def of_family(name: str) -> Callable[[], nn.Module]:
     """A model of the latency benchmark."""
-    made: Callable[[], nn.Module] = (
-        importlib.import_module(f"models.{FAMILIES[name]}").RECIPES[name].make
-    )
+    made: Callable[[], nn.Module] = importlib.import_module(f"models.{FAMILIES[name]}").RECIPES[name].make
     return made
 
 

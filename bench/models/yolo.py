@@ -28,7 +28,9 @@ class Split(nn.Module):
             Block(inputs, half),
             Block(outputs, outputs),
         )
-        self.blocks = nn.ModuleList(nn.Sequential(Block(half, half), Block(half, half, 3)) for _ in range(depth))
+        self.blocks = nn.ModuleList(
+            nn.Sequential(Block(half, half), Block(half, half, 3)) for _ in range(depth)
+        )
         self.residual = residual
 
     def forward(self, value: torch.Tensor) -> torch.Tensor:

@@ -98,6 +98,9 @@ def tile_problem(
     axes = materialized.compute.axes
     row_axes = [axes[position] for position in found.row_axes]
     rows = [constant_extent(axis) for axis in row_axes] + [1, 1]
+    if rows[0] is None:
+        # No second axis has tiles then; see ``_with_one_unknown``.
+        rows[1] = 1
     panels = 1 if found.panel_axis is None else constant_extent(axes[found.panel_axis])
     vector = axes[found.vector]
     widths = [count * lanes for count in (4, 3, 2) if _is_contiguous(found, vector, count * lanes)]

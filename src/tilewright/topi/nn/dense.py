@@ -88,28 +88,30 @@ def dense_pack(
     units: Any = None,
 ) -> Tensor:
     """``dense`` with weights in blocks of units: (units / block, features, block). With ``units``, the last block
-    may be partial. Weights (units / block, lanes, block, features of a lane) have packed lanes."""
-    if len(data.shape) != 2 or len(weight.shape) not in (3, 4):
+    may be partial. Weights (units / block, lanes, block, features of a lane) have packed lanes. All axes of the data
+    but the last are rows."""
+    if len(data.shape) < 2 or len(weight.shape) not in (3, 4):
         raise InvalidShapeError(
-            "dense_pack takes a matrix and weights of three or four dimensions, "
+            "dense_pack takes data of at least two dimensions and weights of three or four, "
             f"not {len(data.shape)} and {len(weight.shape)}"
         )
     word = get_const_int(weight.shape[3]) if len(weight.shape) == 4 else None
     depth = weight.shape[1] if word is None else simplify(weight.shape[1] * word)
-    require_equal(data.shape[1], depth, "the summed dimensions of dense_pack")
+    require_equal(data.shape[-1], depth, "the summed dimensions of dense_pack")
     block = get_const_int(weight.shape[2])
     inner, result = sum_types(data.dtype, out_dtype)
-    k = te.reduce_axis((0, data.shape[1]), name="k")
+    k = te.reduce_axis((0, data.shape[-1]), name="k")
 
-    def element(y: Any, x: Any) -> Any:
+    def element(*indices: Any) -> Any:
+        *rows, x = indices
         if word is None:
             factor = weight(x // block, k, x % block)
         else:
             factor = weight(x // block, k.var // word, x % block, k.var % word)
-        return te.sum(data(y, k).astype(inner) * factor.astype(inner), axis=k)
+        return te.sum(data(*rows, k).astype(inner) * factor.astype(inner), axis=k)
 
     product = te.compute(
-        (data.shape[0], simplify(weight.shape[0] * block) if units is None else units),
+        (*data.shape[:-1], simplify(weight.shape[0] * block) if units is None else units),
         element,
         name="T_dense_pack",
         tag="dense_pack",

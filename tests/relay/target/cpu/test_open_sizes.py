@@ -99,3 +99,20 @@ def test_transposed_convolutions(taps: int, strides: int, padding: int, more: in
         wanted = Interpreter(module).run(module["main"], [data])
         found = machine.invoke("main", tvm.nd.array(data)).numpy()
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_dense_layers_of_sentences() -> None:
+    """The weight is in blocks whatever the rank of the data is, and only one open axis is tiled."""
+    generator = np.random.default_rng(6)
+    x = relay.var("x", shape=(relay.Any(), relay.Any(), 24))
+    weight = relay.const(generator.uniform(-1, 1, (40, 24)).astype("float32"))
+    bias = relay.const(generator.uniform(-1, 1, 40).astype("float32"))
+    module = tvm.IRModule.from_expr(relay.Function([x], relay.tanh(relay.nn.dense(x, weight) + bias)))
+    assert "nn.contrib_dense_pack" in operators(module)
+    with tvm.transform.PassContext(opt_level=3):
+        machine = VirtualMachine(relay.vm.compile(module, "llvm"), tvm.cpu())
+    for rows in ((1, 1), (2, 7), (1, 13), (5, 6)):
+        data = generator.uniform(-1, 1, (*rows, 24)).astype("float32")
+        wanted = Interpreter(module).run(module["main"], [data])
+        found = machine.invoke("main", tvm.nd.array(data)).numpy()
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)

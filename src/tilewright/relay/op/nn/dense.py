@@ -167,10 +167,9 @@ def dense_layouts(
     attrs: Any, offered: Sequence[MaybeLayout], original: Sequence[MaybeLayout], types: Sequence[Any]
 ) -> Layouts:
     """Rows and features, units and features: the weight can be put into blocks by name."""
-    if len(dims(types[0])) != 2:
-        return as_it_is(attrs, offered, original, types)
     plain = Layout("NC")
-    return Layouts((plain, plain), (plain,), attrs)
+    rows = plain if len(dims(types[0])) == 2 else None
+    return Layouts((rows, plain), (rows,), attrs)
 
 
 DENSE = define(
@@ -231,18 +230,19 @@ def _blocked_product(types: Sequence[Type], attrs: Any) -> Type | None:
     if data is None or weight is None:
         return None
     given, packed = dims(data), dims(weight)
-    if len(given) != 2 or len(packed) not in (3, 4):
+    if len(given) < 2 or len(packed) not in (3, 4):
         raise RelationError(
-            f"data of two and a weight of three or four dimensions are needed, not {len(given)} and {len(packed)}"
+            "data of at least two and a weight of three or four dimensions are needed, "
+            f"not {len(given)} and {len(packed)}"
         )
     depth = packed[1] if len(packed) == 3 else combine(lambda words, word: words * word, packed[1], packed[3])
-    same(given[1], depth, "the dimensions that are summed over")
+    same(given[-1], depth, "the dimensions that are summed over")
     units = combine(lambda blocks, block: blocks * block, packed[0], packed[2])
     if attrs.units is not None and known(units, packed[2]):
         if not units - packed[2] < attrs.units <= units:
             raise RelationError(f"{packed[0]} blocks of {packed[2]} units do not hold just {attrs.units}")
         units = attrs.units
-    return TensorType((given[0], units), attrs.out_dtype or data.dtype)
+    return TensorType((*given[:-1], units), attrs.out_dtype or data.dtype)
 
 
 def _blocked_reference(attrs: Any, data: Any, weight: Any) -> Any:
@@ -254,7 +254,8 @@ def _blocked_reference(attrs: Any, data: Any, weight: Any) -> Any:
 def _blocked_layouts(
     attrs: Any, offered: Sequence[MaybeLayout], original: Sequence[MaybeLayout], types: Sequence[Any]
 ) -> Layouts:
-    return Layouts((Layout("NC"), Layout(attrs.weight_layout)), (Layout("NC"),), attrs)
+    rows = Layout("NC") if len(types[0].shape) == 2 else None
+    return Layouts((rows, Layout(attrs.weight_layout)), (rows,), attrs)
 
 
 DENSE_PACK = define(
@@ -263,7 +264,7 @@ DENSE_PACK = define(
     attrs=DensePackAttrs,
     relation=_blocked_product,
     compute=lambda attrs, inputs, out_type: [
-        topi.nn.dense_pack(inputs[0], inputs[1], None, attrs.out_dtype or None, out_type.shape[1])
+        topi.nn.dense_pack(inputs[0], inputs[1], None, attrs.out_dtype or None, out_type.shape[-1])
     ],
     reference=_blocked_reference,
     layout=_blocked_layouts,

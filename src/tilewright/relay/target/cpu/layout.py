@@ -26,7 +26,6 @@ from tilewright.schedule.tuning import GraphDecision, decide_in_graph, is_tuned
 from tilewright.strategy.cpu import WIDE
 from tilewright.support.dtype import DataType
 from tilewright.target import Target
-from tilewright.topi.utils import get_const_tuple
 
 
 def blocks_help(dtype: Any) -> bool:
@@ -216,16 +215,16 @@ def dense_in_blocks(
     last one is padded.
     """
     weight = constant_shape(tinfos[1].shape)
-    if weight is None or len(tinfos[0].shape) != 2:
+    if weight is None:
         return None
     if is_low_precision(attrs, tinfos):
-        return low_precision_dense(attrs, inputs, weight, tinfos)
+        return low_precision_dense(attrs, inputs, weight, tinfos) if len(tinfos[0].shape) == 2 else None
     if not blocks_help(tinfos[0].dtype):
         return None
-    (rows,) = get_const_tuple([tinfos[0].shape[0]])
+    rows = constant_shape(tinfos[0].shape[:-1])
     units, depth = weight
-    count = rows if isinstance(rows, int) else None
-    block = 0 if rows == 1 else _whole_block(units, dense_block(units, count, depth, str(tinfos[0].dtype)))
+    count = None if rows is None else prod(rows)
+    block = 0 if count == 1 else _whole_block(units, dense_block(units, count, depth, str(tinfos[0].dtype)))
     if is_tuned():
         lanes = lanes_of(current_cpu(), str(tinfos[0].dtype))
         widths = tuple(vectors * lanes for vectors in range(1, 5) if vectors * lanes <= max(units, lanes))
