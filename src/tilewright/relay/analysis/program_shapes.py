@@ -61,7 +61,7 @@ class ProgramShapes(SymbolicTypes):
         if not isinstance(call.op, Op) or not _is_tensors(call.checked_type):
             return self._unrelated(call)
         if not is_dynamic(call.checked_type):
-            return call.checked_type
+            return call.checked_type  # type: ignore[no-any-return]
         if not all(_is_tensors(argument.checked_type) for argument in call.args):
             return self._unrelated(call)
         return super().visit_call(call)

@@ -102,8 +102,9 @@ class SymbolicTypes(ExprFunctor):
         self.conditions.clear()
         for number, parameter in enumerate(self.function.params):
             self.memo_map[parameter] = self._parameter(number, parameter.checked_type)
-        attributes = self.function.attrs or {}
-        with equal_broadcasts() if attributes.get(SAME_SHAPES) else nullcontext():
+        attributes = self.function.attrs
+        is_same = attributes is not None and attributes.get(SAME_SHAPES)
+        with equal_broadcasts() if is_same else nullcontext():
             self.result = self.visit(self.function.body)
 
     def _parameter(self, number: int, given: Type) -> Type:
