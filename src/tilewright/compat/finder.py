@@ -31,7 +31,7 @@ FOREIGN = "tvm"
 
 _ABSENT = object()
 _COMPLETED: dict[str, Callable[[ModuleType], None]] = {
-    "ir.attrs": add_test_attributes,
+    "ir.make_node": add_test_attributes,
     "ir.pass_config": add_pass_options,
     "target.kind": add_target_options,
 }
