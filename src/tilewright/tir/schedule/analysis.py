@@ -18,7 +18,7 @@ from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import And, Call, IntImm, IterVar, PrimExpr, Range, Var
 from tilewright.ir.functor import uses_var
 from tilewright.support.errors import ScheduleError
-from tilewright.support.span import user_span
+from tilewright.support.span import Span, user_span
 from tilewright.tir.schedule.block_scope import BlockScope, DepKind, StmtSRef
 from tilewright.tir.stmt import For, Stmt
 
@@ -26,9 +26,21 @@ if TYPE_CHECKING:
     from tilewright.tir.schedule.state import ScheduleState
 
 
-def fail(primitive: str, reference: StmtSRef, reason: str) -> NoReturn:
-    """Refuse a step."""
-    raise ScheduleError(f"{primitive} on {reference.label}: {reason}", span=user_span())
+class RefusedStep(ScheduleError):
+    """A step that is illegal at some loops and blocks, which a message with the whole program marks. ``brief`` is for
+    messages without the program, where that is another text."""
+
+    def __init__(
+        self, message: str, statements: Sequence[StmtSRef], *, brief: str = "", span: Span | None = None
+    ) -> None:
+        super().__init__(message, span=span)
+        self.statements = [one.stmt for one in statements if one.stmt is not None]
+        self.brief = brief or message
+
+
+def fail(primitive: str, reference: StmtSRef, reason: str, shown: Sequence[StmtSRef] = ()) -> NoReturn:
+    """Refuse a step; ``shown`` are the statements to mark, if not the one that the step is for."""
+    raise RefusedStep(f"{primitive} on {reference.label}: {reason}", shown or [reference], span=user_span())
 
 
 # Places

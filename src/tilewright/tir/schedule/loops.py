@@ -162,7 +162,7 @@ def fuse(state: ScheduleState, loops: Sequence[StmtSRef]) -> StmtSRef:
         _require_plain("fuse", loop)
     for outer, inner in pairwise(loops):
         if outer.loop.body is not inner.stmt:
-            fail("fuse", inner, f"it is not the only statement directly inside {outer.label}")
+            fail("fuse", inner, f"it is not the only statement directly inside {outer.label}", [outer, inner])
         if any(uses_var(inner.loop.extent, one.loop.loop_var) for one in loops):
             fail("fuse", inner, "its extent depends on a loop that it is to be fused with")
     first, last = loops[0].loop, loops[-1].loop
@@ -202,7 +202,12 @@ def reorder(state: ScheduleState, loops: Sequence[StmtSRef]) -> None:
     chain = chain[top:]
     for outer, inner in pairwise(chain):
         if outer.loop.body is not inner.stmt:
-            fail("reorder", inner, f"it is not the only statement directly inside {outer.label}")
+            fail(
+                "reorder",
+                inner,
+                f"it is not the only statement directly inside {outer.label}",
+                [outer, inner],
+            )
     _require_order_free(state, chain)
     wanted = iter(loops)
     order = [next(wanted) if any(one is loop for loop in loops) else one for one in chain]
