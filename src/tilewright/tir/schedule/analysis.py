@@ -126,6 +126,22 @@ def analyzer_for(loops: Sequence[StmtSRef]) -> Analyzer:
     return made
 
 
+def analyzer_at(place: StmtSRef) -> Analyzer:
+    """An analyzer that knows what the loops and the axes of blocks run over that a loop or block is inside of, its own
+    included."""
+    made = Analyzer()
+    current: StmtSRef | None = place
+    while current is not None:
+        if current.is_block:
+            for axis in current.block.iter_vars:
+                assert axis.dom is not None
+                made.bind(axis.var, axis.dom)
+        else:
+            made.bind(current.loop.loop_var, loop_range(current.loop))
+        current = current.parent
+    return made
+
+
 def conjuncts(condition: PrimExpr) -> list[PrimExpr]:
     """The conditions that a condition joins by ``and``; none of a condition that always holds."""
     found: list[PrimExpr] = []
@@ -233,8 +249,8 @@ def _alone(scope: BlockScope, block: StmtSRef) -> bool:
     )
 
 
-def why_not_complete(scope: BlockScope, block: StmtSRef) -> str | None:
-    """Why a block is not complete; None if it is."""
+def why_not_complete(scope: BlockScope, block: StmtSRef, *, reads_own: bool = False) -> str | None:
+    """Why a block is not complete; None if it is. ``reads_own`` allows it to read the buffer that it writes."""
     stmt = block.block
     if any(axis.iter_type != IterVar.DataPar for axis in stmt.iter_vars):
         return "not all of its axes are data-parallel"
@@ -243,7 +259,7 @@ def why_not_complete(scope: BlockScope, block: StmtSRef) -> str | None:
     if not _alone(scope, block):
         return "another block writes its buffer, too"
     written = {region.buffer.data for region in stmt.writes}
-    if any(region.buffer.data in written for region in stmt.reads):
+    if not reads_own and any(region.buffer.data in written for region in stmt.reads):
         return "it reads the buffer that it writes"
     return None
 
@@ -263,9 +279,9 @@ def why_not_reduction(scope: BlockScope, block: StmtSRef) -> str | None:
     return None
 
 
-def require_movable(primitive: str, scope: BlockScope, block: StmtSRef) -> None:
+def require_movable(primitive: str, scope: BlockScope, block: StmtSRef, *, reads_own: bool = False) -> None:
     """Refuse a block that is neither complete nor a reduction."""
-    reason = why_not_complete(scope, block)
+    reason = why_not_complete(scope, block, reads_own=reads_own)
     if reason is not None and block.block.init is not None:
         reason = why_not_reduction(scope, block)
     if reason is not None:
