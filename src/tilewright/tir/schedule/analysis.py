@@ -168,8 +168,11 @@ def conjunction(conditions: Sequence[PrimExpr]) -> PrimExpr:
 # Bindings
 
 
-def bindings(state: ScheduleState, block: StmtSRef, *, bijective: bool = False) -> list[IterSumExpr] | None:
-    """The values of a block's axes as an iterator map of the loops that they use; None if they are no such map."""
+def bindings(
+    state: ScheduleState, block: StmtSRef, *, bijective: bool = False, guarded: bool = True
+) -> list[IterSumExpr] | None:
+    """The values of a block's axes as an iterator map of the loops that they use; None if they are no such map. Without
+    ``guarded`` they are those of all iterations, whatever the predicate says."""
     realize = state.realize(block)
     used = [
         loop
@@ -178,7 +181,8 @@ def bindings(state: ScheduleState, block: StmtSRef, *, bijective: bool = False) 
     ]
     if not realize.iter_values:
         return []
-    found = detect_iter_map(realize.iter_values, loop_ranges(used), realize.predicate, bijective)
+    predicate = realize.predicate if guarded else True
+    found = detect_iter_map(realize.iter_values, loop_ranges(used), predicate, bijective)
     return found or None
 
 

@@ -7,7 +7,7 @@ loop are data-parallel, and what a block writes is either used only inside one i
 from __future__ import annotations
 
 from tilewright.arith import Analyzer, detect_iter_map
-from tilewright.ir.buffer import Buffer
+from tilewright.ir.buffer import Buffer, BufferRegion
 from tilewright.ir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Var, is_const
 from tilewright.ir.functor import post_order, uses_var
 from tilewright.tir.analysis.buffer_access_lca import detect_buffer_access_lca
@@ -172,28 +172,40 @@ def _why_not_apart(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> str
     if not detect_iter_map(realize.iter_values, loop_ranges(used), realize.predicate, True):
         return "the values of the axes are not a one-to-one affine map of the loops"
     axes = {axis.var: axis.dom for axis in stmt.iter_vars if axis.iter_type == IterVar.DataPar and axis.dom}
-    for place, at in _written_places(stmt):
+    for place, dimensions, at in _written_places(stmt):
         needed = {axis: domain for axis, domain in axes.items() if any(uses_var(one, axis) for one in at)}
         if any(axis.var not in needed for axis in axes_using(state, block, loop)):
             return f"where {place.name} is written does not depend on all axes that depend on the loop"
         if not detect_iter_map(at, needed, True, True):
             return f"the indices of {place.name} are not a one-to-one affine map of the axes"
-        for load in post_order(stmt):
-            if isinstance(load, BufferLoad) and load.buffer is place:
-                same = len(load.indices) == len(at)
-                if not same or not all(expr_deep_equal(a, b) for a, b in zip(load.indices, at, strict=True)):
-                    return f"{place.name} is read at another place than it is written at"
+        if dimensions is None:
+            reads = [
+                list(one.indices)
+                for one in post_order(stmt)
+                if isinstance(one, BufferLoad) and one.buffer is place
+            ]
+        else:
+            reads = [_narrow(one, dimensions) for one in stmt.reads if one.buffer is place]
+        for read in reads:
+            if len(read) != len(at) or not all(expr_deep_equal(a, b) for a, b in zip(read, at, strict=True)):
+                return f"{place.name} is read at another place than it is written at"
     return None
 
 
-def _written_places(stmt: Block) -> list[tuple[Buffer, list[PrimExpr]]]:
+def _written_places(stmt: Block) -> list[tuple[Buffer, list[int] | None, list[PrimExpr]]]:
     """The elements that a block writes, and the indices in terms of its axes: those of its stores, or, where there are
-    loops or blocks inside, those dimensions of its regions that are one element wide."""
+    loops or blocks inside, those dimensions, which are given too, of its regions that are one element wide."""
     parts = post_order(stmt.body)
     stores = [one for one in parts if isinstance(one, BufferStore)]
     if stores and not any(isinstance(one, (For, Block)) for one in parts):
-        return [(store.buffer, list(store.indices)) for store in stores]
-    return [
-        (region.buffer, [bound.min for bound in region.region if is_const(bound.extent, 1)])
-        for region in stmt.writes
-    ]
+        return [(store.buffer, None, list(store.indices)) for store in stores]
+    found: list[tuple[Buffer, list[int] | None, list[PrimExpr]]] = []
+    for region in stmt.writes:
+        narrow = [number for number, bound in enumerate(region.region) if is_const(bound.extent, 1)]
+        found.append((region.buffer, narrow, _narrow(region, narrow)))
+    return found
+
+
+def _narrow(region: BufferRegion, dimensions: list[int]) -> list[PrimExpr]:
+    """The indices of a region in those of some dimensions in which it is one element wide."""
+    return [region.region[one].min for one in dimensions if is_const(region.region[one].extent, 1)]

@@ -240,7 +240,7 @@ def _require_order_free(state: ScheduleState, chain: list[StmtSRef]) -> None:
                 fail("reorder", loop, f"it is used by data axes and reduction axes of {block.label} alike")
         if reduced:
             require_runs_once("reorder", state, block, chain)
-        elif bindings(state, block) is None:
+        elif bindings(state, block, guarded=False) is None and bindings(state, block) is None:
             fail("reorder", block, "the values of its axes are not an affine map of the loops")
         if not block.block.iter_vars and any(
             uses_var(block.block.body, loop.loop.loop_var) for loop in chain if is_below(block, loop)
