@@ -15,7 +15,7 @@ from tilewright.arith import Analyzer, detect_iter_map
 from tilewright.arith.iter_map import IterSumExpr
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
-from tilewright.ir.expr import And, Call, IntImm, IterVar, PrimExpr, Range, Var
+from tilewright.ir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from tilewright.ir.functor import uses_var
 from tilewright.support.errors import ScheduleError
 from tilewright.support.span import Span, user_span
@@ -140,29 +140,6 @@ def analyzer_at(place: StmtSRef) -> Analyzer:
             made.bind(current.loop.loop_var, loop_range(current.loop))
         current = current.parent
     return made
-
-
-def conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    """The conditions that a condition joins by ``and``; none of a condition that always holds."""
-    found: list[PrimExpr] = []
-    stack = [condition]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, And):
-            stack += (one.b, one.a)
-        elif isinstance(one, Call) and getattr(one.op, "name", "") == "tir.likely":
-            stack.append(one.args[0])
-        elif not (isinstance(one, IntImm) and one.value):
-            found.append(one)
-    return found
-
-
-def conjunction(conditions: Sequence[PrimExpr]) -> PrimExpr:
-    """All of these conditions."""
-    joined: PrimExpr = operators.const(True, "bool")
-    for condition in conditions:
-        joined = operators.logical_and(joined, condition)
-    return joined
 
 
 # Bindings

@@ -18,13 +18,16 @@ from tilewright.tir.schedule.analysis import (
     is_below,
     loop_ranges,
     loops_above,
+    loops_by_use,
     scope_of,
+    why_not_reduction,
 )
 from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.regions import require_no_flow_between_iterations
 from tilewright.tir.schedule.state import ScheduleState
 from tilewright.tir.stmt import Block, BufferStore, For, ForKind
 from tilewright.tir.storage_rank import StorageRank, is_shared_by, storage_rank
+from tilewright.tir.transform.lib.known_reduction import known_reduction
 
 THREAD_AXES = tuple(f"{kind}.{letter}" for kind in ("blockIdx", "threadIdx") for letter in "xyz")
 VIRTUAL_THREADS = ("vthread", "vthread.x", "vthread.y", "vthread.z")
@@ -114,13 +117,19 @@ def _require_independent(primitive: str, state: ScheduleState, loop: StmtSRef, t
     if isinstance(loop.loop.extent, IntImm) and loop.loop.extent.value == 1:
         return
     blocks = state.child_blocks(loop)
+    combined: list[StmtSRef] = []
     for block in blocks:
         for axis in axes_using(state, block, loop):
             if axis.iter_type == IterVar.CommReduce:
-                advice = "; use rfactor to make it a data axis first" if primitive == "bind" else ""
-                fail(
-                    primitive, loop, f"reduction axis {axis.var.name} of {block.label} depends on it{advice}"
-                )
+                reason = _why_not_combined(state, block, loop, thread_axis)
+                if reason is not None:
+                    fail(
+                        primitive,
+                        loop,
+                        f"reduction axis {axis.var.name} of {block.label} depends on it{reason}",
+                    )
+                combined.append(block)
+                continue
             if axis.iter_type != IterVar.DataPar:
                 fail(
                     primitive,
@@ -129,7 +138,7 @@ def _require_independent(primitive: str, state: ScheduleState, loop: StmtSRef, t
                 )
     require_no_flow_between_iterations(primitive, state, loop)
     private = _private_buffers(state, loop)
-    for block in blocks:
+    for block in [one for one in blocks if one not in combined]:
         if all(region.buffer in private for region in block.block.writes):
             shared = [
                 region.buffer
@@ -141,6 +150,24 @@ def _require_independent(primitive: str, state: ScheduleState, loop: StmtSRef, t
         reason = _why_not_apart(state, block, loop)
         if reason is not None:
             fail(primitive, loop, f"iterations may write the same place: {reason} in {block.label}")
+
+
+def _why_not_combined(state: ScheduleState, block: StmtSRef, loop: StmtSRef, thread_axis: str) -> str | None:
+    """Why the threads of an axis cannot reduce over a loop together; None if they can. The reason continues a
+    sentence."""
+    if not thread_axis:
+        return ""
+    advice = "; use rfactor to make it a data axis first"
+    if not thread_axis.startswith("threadIdx"):
+        return f", and only threads of one block of threads (threadIdx) can combine values{advice}"
+    if (
+        why_not_reduction(state.get_block_scope(scope_of(block)), block)
+        or known_reduction(block.block) is None
+    ):
+        return f", and it is not a sum, product, minimum or maximum that starts with the identity{advice}"
+    if loop in loops_by_use(state, block)[0]:
+        return ", and so does a data axis"
+    return None
 
 
 def _private_buffers(state: ScheduleState, loop: StmtSRef) -> set[Buffer]:

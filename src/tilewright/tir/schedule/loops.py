@@ -16,8 +16,6 @@ from tilewright.tir.schedule.analysis import (
     all_loops_above,
     analyzer_for,
     bindings,
-    conjunction,
-    conjuncts,
     fail,
     is_below,
     loops_above,
@@ -27,6 +25,7 @@ from tilewright.tir.schedule.analysis import (
 from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.state import ScheduleState, TrackingSubstitute
 from tilewright.tir.stmt import Block, BlockRealize, BufferStore, Evaluate, For, ForKind, Stmt
+from tilewright.tir.transform.lib.predicates import conjunction, conjuncts
 
 
 class _Rebind(TrackingSubstitute):

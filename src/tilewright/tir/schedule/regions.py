@@ -14,7 +14,6 @@ from tilewright.ir.functor import post_order, substitute_expr, uses_var
 from tilewright.tir.schedule.analysis import (
     all_loops_above,
     analyzer_for,
-    conjuncts,
     fail,
     is_below,
     loop_ranges,
@@ -25,6 +24,7 @@ from tilewright.tir.schedule.analysis import (
 from tilewright.tir.schedule.block_scope import BlockScope, DepKind, StmtSRef
 from tilewright.tir.stmt import Block, BlockRealize, For, IfThenElse, Stmt, While
 from tilewright.tir.storage_rank import StorageRank, is_shared_by, storage_rank
+from tilewright.tir.transform.lib.predicates import conjuncts
 
 if TYPE_CHECKING:
     from tilewright.tir.schedule.state import ScheduleState

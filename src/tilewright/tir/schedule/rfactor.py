@@ -24,13 +24,11 @@ from tilewright.ir.expr import (
     Var,
     is_const,
 )
-from tilewright.ir.functor import post_order, uses_var
-from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
+from tilewright.ir.functor import uses_var
 from tilewright.tir.functor import substitute
 from tilewright.tir.schedule.analysis import (
     all_loops_above,
     analyzer_for,
-    conjunction,
     fail,
     is_below,
     loops_above,
@@ -47,6 +45,8 @@ from tilewright.tir.schedule.nest import copied_loop
 from tilewright.tir.schedule.reduction import split_predicate
 from tilewright.tir.schedule.state import ScheduleState, function_buffers
 from tilewright.tir.stmt import Block, BlockRealize, BufferStore, ForKind, IfThenElse, Stmt, stmt_seq
+from tilewright.tir.transform.lib.known_reduction import accumulated_value, same_indices
+from tilewright.tir.transform.lib.predicates import conjunction
 
 _IDENTITY = {Add: 0, Mul: 1}
 """The identity element; for minimum and maximum the initial value can be used twice."""
@@ -155,32 +155,12 @@ def _update_of(name: str, loop: StmtSRef, block: Block) -> _Update:
     if not (plain and isinstance(body, BufferStore) and isinstance(init, BufferStore)):
         fail(name, loop, f"block {block.name_hint} is not one store with one initialisation")
     combined = body.value
-    value = _value_added(body)
+    value = accumulated_value(body)
     known = isinstance(combined, (Add, Mul, Min, Max)) and value is not None
-    if not known or init.buffer is not body.buffer or not _same(init.indices, body.indices):
+    if not known or init.buffer is not body.buffer or not same_indices(init.indices, body.indices):
         fail(name, loop, f"block {block.name_hint} is not a sum, product, minimum or maximum")
     assert isinstance(combined, BinaryOpExpr) and value is not None
     return _Update(type(combined), body.buffer, body.indices, value, condition, init.value)
-
-
-def _value_added(store: BufferStore) -> PrimExpr | None:
-    """The value that a store accumulates into its element; None if it does something else."""
-    value = store.value
-    if not isinstance(value, (Add, Mul, Min, Max)):
-        return None
-    for old, new in ((value.a, value.b), (value.b, value.a)):
-        itself = (
-            isinstance(old, BufferLoad) and old.buffer is store.buffer and _same(old.indices, store.indices)
-        )
-        if itself and not any(
-            isinstance(one, BufferLoad) and one.buffer is store.buffer for one in post_order(new)
-        ):
-            return new
-    return None
-
-
-def _same(a: tuple[PrimExpr, ...], b: tuple[PrimExpr, ...]) -> bool:
-    return len(a) == len(b) and all(expr_deep_equal(one, other) for one, other in zip(a, b, strict=True))
 
 
 def _with(indices: tuple[PrimExpr, ...], position: int, extra: PrimExpr) -> list[PrimExpr]:
