@@ -228,7 +228,9 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     },
     "runtime.module": {"runtime.loading": "enabled load_module system_lib"},
     "target.target": {
-        "target.constructors": ("arm_cpu bifrost cuda hexagon intel_graphics mali micro rasp riscv_cpu rocm vta"),
+        "target.constructors": (
+            "arm_cpu bifrost cuda hexagon intel_graphics mali micro rasp riscv_cpu rocm vta"
+        ),
     },
     "te.operation": {
         "te.create_prim_func": "create_prim_func create_prim_func_from_outputs",

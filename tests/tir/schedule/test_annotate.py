@@ -27,7 +27,7 @@ def test_kinds(step: str, kind: ForKind) -> None:
 
 @pytest.mark.parametrize("step", ["parallel", "vectorize", "bind"])
 def test_reduction_axes_are_refused(step: str) -> None:
-    """Iterations that add to one place cannot run at the same time, nor as blocks of threads; written out they can be."""
+    """Iterations that add to one place cannot run at the same time, nor as blocks of threads; unrolled they can be."""
     schedule = tir.Schedule(matmul().function)
     k = schedule.get_loops(schedule.get_block("C"))[2]
     arguments = (k, "blockIdx.x") if step == "bind" else (k,)

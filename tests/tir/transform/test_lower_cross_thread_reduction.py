@@ -123,7 +123,7 @@ def test_two_thread_axes() -> None:
 
 
 def test_what_threads_cannot_combine() -> None:
-    """Blocks of threads, loops of data axes inside, other statements in the loop, and starts other than the identity."""
+    """Blocks of threads, loops of data axes inside, other statements in the loop, starts other than the identity."""
     schedule = tir.Schedule(row_sums)
     i, k = schedule.get_loops(schedule.get_block("B"))
     refused(schedule, lambda: schedule.bind(k, "blockIdx.x"), "only threads of one block of threads")
