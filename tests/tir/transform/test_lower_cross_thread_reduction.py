@@ -7,7 +7,7 @@ import pytest
 from tests.tir.schedule.programs import refused
 
 import tilewright as tvm
-from tilewright import tir
+from tilewright import te, tir
 from tilewright.script import tir as T
 from tilewright.support.errors import LoweringError
 from tilewright.tir.interpreter import interpret
@@ -120,6 +120,18 @@ def test_two_thread_axes() -> None:
     a, b = -np.arange(240, dtype="float32").reshape(3, 4, 20) - 1, np.zeros(3, "float32")
     interpret(tvm.lower(schedule.mod)["main"], a, b)
     np.testing.assert_array_equal(b, a.max(axis=(1, 2)))
+
+
+def test_tensor_expressions() -> None:
+    """A maximum that a tensor expression describes, which starts from minus infinity."""
+    A, k = te.placeholder((3, 20), name="A"), te.reduce_axis((0, 20), "k")
+    B = te.compute((3,), lambda i: te.max(A[i, k], axis=k), name="B")
+    schedule = tir.Schedule(te.create_prim_func([A, B]))
+    _, k = schedule.get_loops(schedule.get_block("B"))
+    schedule.bind(schedule.split(k, [None, 8])[1], "threadIdx.x")
+    a, b = -np.arange(60, dtype="float32").reshape(3, 20), np.ones(3, "float32")
+    interpret(tvm.lower(schedule.mod)["main"], a, b)
+    np.testing.assert_array_equal(b, a.max(axis=1))
 
 
 def test_what_threads_cannot_combine() -> None:

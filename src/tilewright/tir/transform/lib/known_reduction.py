@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from tilewright.ir.expr import (
     BinaryOpExpr,
     BufferLoad,
     CommReducer,
+    FloatImm,
     Max,
     Min,
     Mul,
@@ -54,17 +56,20 @@ def known_reduction(block: Block) -> KnownReduction | None:
         return None
     assert isinstance(combined, BinaryOpExpr)
     operation = type(combined)
-    if not Analyzer().can_prove_equal(init.value, _identity(operation, body.buffer.dtype)):
+    if not _is_identity(init.value, operation, body.buffer.dtype):
         return None
     return KnownReduction(operation, body.buffer, body.indices, value, init.value)
 
 
-def _identity(operation: type[BinaryOpExpr], dtype: DataType) -> PrimExpr:
-    if operation is Min:
-        return operators.max_value(dtype)
-    if operation is Max:
-        return operators.min_value(dtype)
-    return operators.const(1 if operation is Mul else 0, dtype)
+def _is_identity(value: PrimExpr, operation: type[BinaryOpExpr], dtype: DataType) -> bool:
+    """True if a value changes nothing; for minima and maxima of floats that is the largest number, too, as in TVM."""
+    if operation in (Min, Max):
+        if isinstance(value, FloatImm) and math.isinf(value.value):
+            return (value.value > 0) == (operation is Min)
+        limit = operators.max_value(dtype) if operation is Min else operators.min_value(dtype)
+    else:
+        limit = operators.const(1 if operation is Mul else 0, dtype)
+    return Analyzer().can_prove_equal(value, limit)
 
 
 def accumulated_value(store: BufferStore) -> PrimExpr | None:
