@@ -245,6 +245,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "te.tensor_intrin": "TensorComputeOp TensorIntrinCall",
     },
     "tir.op": {"tir.reducer": "comm_reducer"},
+    "topi.random": {"compat.wrapping": "threefry_test_wrapping"},
     "testing": {"compat.absent_devices": "ethosn_available"},
     "topi": {"topi.utils": "get_const_tuple"},
     "topi.testing": {"compat.testing_schedules": "*"},
