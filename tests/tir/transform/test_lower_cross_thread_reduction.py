@@ -74,7 +74,25 @@ def maximum(a: T.handle, b: T.handle) -> None:
 
 
 @T.prim_func
-def crowded(a: T.handle, b: T.handle, c: T.handle) -> None:
+def doubled_sums(a: T.handle, b: T.handle) -> None:
+    A = T.match_buffer(a, (3, 4, 5))
+    B = T.match_buffer(b, (3,))
+    D = T.alloc_buffer((3, 4, 5))
+    for i in T.thread_binding(3, thread="blockIdx.x"):
+        for j in T.thread_binding(4, thread="threadIdx.x"):
+            for k in range(5):
+                with T.block("D"):
+                    vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                    D[vi, vj, vk] = A[vi, vj, vk] * 2.0
+                with T.block("B"):
+                    vi, vj, vk = T.axis.remap("SRR", [i, j, k])
+                    with T.init():
+                        B[vi] = 0.0
+                    B[vi] = B[vi] + D[vi, vj, vk]
+
+
+@T.prim_func
+def used_too_early(a: T.handle, b: T.handle, c: T.handle) -> None:
     A = T.match_buffer(a, (20,))
     B = T.match_buffer(b, (1,))
     C = T.match_buffer(c, (20,))
@@ -87,7 +105,21 @@ def crowded(a: T.handle, b: T.handle, c: T.handle) -> None:
             B[v] = B[v] + A[vk]
         with T.block("C"):
             vk = T.axis.S(20, k)
-            C[vk] = A[vk]
+            C[vk] = B[0]
+
+
+@T.prim_func
+def under_a_condition(a: T.handle, b: T.handle) -> None:
+    A = T.match_buffer(a, (20,))
+    B = T.match_buffer(b, (1,))
+    for k in T.thread_binding(20, thread="threadIdx.x"):
+        if k < 10:
+            with T.block("B"):
+                v = T.axis.S(1, 0)
+                vk = T.axis.R(20, k)
+                with T.init():
+                    B[v] = 0.0
+                B[v] = B[v] + A[vk]
 
 
 def test_the_form() -> None:
@@ -122,6 +154,13 @@ def test_two_thread_axes() -> None:
     np.testing.assert_array_equal(b, a.max(axis=(1, 2)))
 
 
+def test_other_blocks_in_the_loops() -> None:
+    """Each thread computes what it adds up in the same loops; the sum over the threads comes after them."""
+    a, b = np.arange(60, dtype="float32").reshape(3, 4, 5) - 11, np.full(3, 77, "float32")
+    interpret(tvm.lower(tvm.IRModule({"main": doubled_sums}))["main"], a, b)
+    np.testing.assert_array_equal(b, a.sum(axis=(1, 2)) * 2)
+
+
 def test_tensor_expressions() -> None:
     """A maximum that a tensor expression describes, which starts from minus infinity."""
     A, k = te.placeholder((3, 20), name="A"), te.reduce_axis((0, 20), "k")
@@ -149,5 +188,7 @@ def test_what_threads_cannot_combine() -> None:
     schedule = tir.Schedule(other)
     _, k = schedule.get_loops(schedule.get_block("B"))
     refused(schedule, lambda: schedule.bind(k, "threadIdx.x"), "that starts with the identity; use rfactor")
+    with pytest.raises(LoweringError, match="block C uses B in the loops over threads"):
+        LowerCrossThreadReduction()(tvm.IRModule({"main": used_too_early}))
     with pytest.raises(LoweringError, match="block B reduces over threads in a loop with other statements"):
-        LowerCrossThreadReduction()(tvm.IRModule({"main": crowded}))
+        LowerCrossThreadReduction()(tvm.IRModule({"main": under_a_condition}))

@@ -7,8 +7,9 @@ the loops over those threads:
 * ``tvm_thread_allreduce`` combines the values of all threads, and gives the result to each;
 * a block writes the result back.
 
-The reduction loops must be the innermost ones around the block, with nothing else in them. Afterwards no reduction is
-over threads.
+Either the reduction loops are the innermost ones around the block, with nothing else in them; or those over threads are
+outside, and what they hold may contain other blocks, which do not use the result. Afterwards no reduction is over
+threads.
 """
 
 from __future__ import annotations
@@ -23,7 +24,18 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.stmt import AttrStmt, Block, BlockRealize, BufferStore, Evaluate, For, Stmt, stmt_seq
+from tilewright.tir.stmt import (
+    AttrStmt,
+    Block,
+    BlockRealize,
+    BufferStore,
+    Evaluate,
+    For,
+    IfThenElse,
+    Stmt,
+    While,
+    stmt_seq,
+)
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.known_reduction import KnownReduction, known_reduction
 from tilewright.tir.transform.lib.predicates import conjunction, conjuncts
@@ -74,6 +86,10 @@ class _Lowerer(StmtMutator):
 
     def visit_for(self, node: For) -> Stmt:
         found = _reduction_below(node)
+        if found is None and (mixed := _reduction_among_others(node)) is not None:
+            lowered = self.visit(_lower_among_others(mixed, node))
+            self.new_buffers[-1] += mixed.temporaries
+            return lowered  # type: ignore[no-any-return]
         if found is None:
             self.threads += [node.loop_var] if is_thread_loop(node) and not is_const(node.extent, 1) else []
             made: Stmt = node.map_children(self.visit)
@@ -128,13 +144,103 @@ def _reduction_below(loop: For) -> _Found | None:
     return _Found(realize, reduction, loops)
 
 
+def _reduction_among_others(loop: For) -> _Found | None:
+    """The one reduction over all threads of nested loops, this one outermost, that hold other blocks, too. There are no
+    conditions in them: all threads get to the end."""
+    threads = [loop]
+    while isinstance(threads[-1].body, For) and is_thread_loop(threads[-1].body):
+        threads.append(threads[-1].body)
+    inside = _blocks_in(threads[-1].body)
+    if not is_thread_loop(loop) or inside is None:
+        return None
+    over = [(one, loops) for one, loops in inside if _reduced_loops(one, threads)]
+    if len(over) != 1:
+        return None
+    realize, around = over[0]
+    block, reduction = realize.block, known_reduction(realize.block)
+    if reduction is None or len(_reduced_loops(realize, threads)) != len(threads):
+        return None
+    pairs = zip(block.iter_vars, realize.iter_values, strict=True)
+    data = [value for axis, value in pairs if axis.iter_type != IterVar.CommReduce]
+    if any(uses_var(value, [one.loop_var for one in (*threads, *around)]) for value in data):
+        return None
+    for other, _ in inside:
+        touched = (*other.block.reads, *other.block.writes)
+        if other is not realize and any(region.buffer is reduction.buffer for region in touched):
+            raise LoweringError(
+                f"block {other.block.name_hint} uses {reduction.buffer.name} in the loops over threads in which block "
+                f"{block.name_hint} reduces into it"
+            )
+    return _Found(realize, reduction, [*threads, *around])
+
+
+def _reduced_loops(realize: BlockRealize, loops: list[For]) -> list[For]:
+    """Those of some loops that a block with an initialisation reduces over."""
+    if realize.block.init is None:
+        return []
+    pairs = zip(realize.block.iter_vars, realize.iter_values, strict=True)
+    values = [value for axis, value in pairs if axis.iter_type == IterVar.CommReduce]
+    return [one for one in loops if any(uses_var(value, one.loop_var) for value in values)]
+
+
+def _blocks_in(body: Stmt) -> list[tuple[BlockRealize, list[For]]] | None:
+    """The blocks below a statement with no other block between, and the loops around each; None if there are conditions
+    around them."""
+    found: list[tuple[BlockRealize, list[For]]] = []
+    stack: list[tuple[Stmt, list[For]]] = [(body, [])]
+    while stack:
+        node, loops = stack.pop()
+        if isinstance(node, BlockRealize):
+            found.append((node, loops))
+            continue
+        if isinstance(node, (IfThenElse, While)):
+            return None
+        inner = [*loops, node] if isinstance(node, For) else loops
+        stack += [(child, inner) for child in reversed(node.children()) if isinstance(child, Stmt)]
+    return found
+
+
+class _Exchange(StmtMutator):
+    """Puts one statement in the place of another."""
+
+    def __init__(self, old: Stmt, new: Stmt) -> None:
+        super().__init__()
+        self.old, self.new = old, new
+
+    def visit_block_realize(self, node: BlockRealize) -> Stmt:
+        return self.new if node is self.old else node
+
+
+def _lower_among_others(found: _Found, loop: For) -> Stmt:
+    """The loops over threads with each thread's own reduction where the block was, and the rest at their end."""
+    threads = [loop]
+    while isinstance(threads[-1].body, For) and is_thread_loop(threads[-1].body):
+        threads.append(threads[-1].body)
+    result = found.temporary("reduce_temp")
+    init, update = _own_share(found)
+    body = stmt_seq(
+        init,
+        _Exchange(found.realize, update).visit(threads[-1].body),
+        _across_threads(found, threads, found.temporaries[-1], result),
+        _write_back(found, result),
+    )
+    for one in reversed(threads):
+        body = one.replace(body=body)
+    return body
+
+
 def _lower(found: _Found) -> Stmt:
     """The statements of a reduction over threads, in the loops over the threads."""
     threads = [one for one in found.loops if is_thread_loop(one)]
     serial = [one for one in found.loops if not is_thread_loop(one)]
     result = found.temporary("reduce_temp")
-    parts = [*_own_share(found, serial)] if serial else []
-    share = found.temporaries[-1] if serial else None
+    parts: list[Stmt] = []
+    share = None
+    if serial:
+        init, nest = _own_share(found)
+        for loop in reversed(serial):
+            nest = loop.replace(body=nest)
+        parts, share = [init, nest], found.temporaries[-1]
     parts.append(_across_threads(found, threads, share, result))
     parts.append(_write_back(found, result))
     body = stmt_seq(*parts)
@@ -143,8 +249,8 @@ def _lower(found: _Found) -> Stmt:
     return body
 
 
-def _own_share(found: _Found, loops: list[For]) -> list[Stmt]:
-    """Each thread's own reduction over the loops that are not over threads."""
+def _own_share(found: _Found) -> tuple[Stmt, Stmt]:
+    """The start and the step of each thread's own reduction, over the loops that are not over threads."""
     share, reduction, block = found.temporary("normal_reduce_temp"), found.reduction, found.block
     at = _whole(share)
     zero = operators.const(0)
@@ -160,10 +266,10 @@ def _own_share(found: _Found, loops: list[For]) -> list[Stmt]:
         f"{block.name_hint}_in_thread",
         BufferStore(share, added, [zero]),
     )
-    nest: Stmt = BlockRealize(found.realize.iter_values, found.realize.predicate, update)
-    for loop in reversed(loops):
-        nest = loop.replace(body=nest)
-    return [BlockRealize([], operators.const_true(), init), nest]
+    return (
+        BlockRealize([], operators.const_true(), init),
+        BlockRealize(found.realize.iter_values, found.realize.predicate, update),
+    )
 
 
 def _across_threads(found: _Found, threads: list[For], share: Buffer | None, result: Buffer) -> Stmt:
