@@ -182,7 +182,7 @@ def test_ranges_of_a_triangle(same: Any) -> None:
     new_x, new_y = moved.dst.variables
     assert same(moved.dst.ranges[new_x].extent, 11) and same(moved.dst.ranges[new_y].extent, 6)
     assert len(moved.dst.relations) == 1 and same(moved.dst.relations[0], new_y * 2 + new_x <= 10)
-    assert same(moved.src_to_dst[x], new_x + new_y + 10) and same(moved.dst_to_src[new_x], x - y - 10)
+    assert same(moved.src_to_dst[x], new_x + (new_y + 10)) and same(moved.dst_to_src[new_x], x - y - 10)
 
 
 def test_group_bounds(same: Any) -> None:
