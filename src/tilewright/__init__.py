@@ -100,6 +100,7 @@ _NAMES = {
     "DataTypeCode": "tilewright.compat.ffi",
     "Object": "tilewright.support.node",
     "register_object": "tilewright.compat.ffi",
+    "register_extension": "tilewright.runtime.packed_func",
     "TilewrightError": "tilewright.support.errors",
 }
 _RENAMED = {"TVMError": ("tilewright.support.errors", "TilewrightError")}

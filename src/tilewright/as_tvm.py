@@ -3,6 +3,7 @@
 ``import tilewright.as_tvm`` makes ``import tvm.x.y`` give Tilewright's modules, the very same objects, and ``import
 tvm`` the package under that name, for the rest of the process. ``python -m tilewright.as_tvm script.py ARGS`` runs a
 script that way, ``python -m tilewright.as_tvm -m module ARGS`` a module such as ``pytest`` or ``tvm.driver.tvmc``.
+The processes that such a program starts with the same interpreter find ``tvm`` in the same way.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print("usage: python -m tilewright.as_tvm (SCRIPT.py | -m MODULE) [ARGS ...]", file=sys.stderr)  # noqa: T201
         return 0 if arguments else 2
+    _tell_children()
     if arguments[0] == "-m" and len(arguments) > 1:
         name = arguments[1]
         if name == "pytest":
@@ -37,6 +39,14 @@ def main(arguments: Sequence[str]) -> int:
     sys.path.insert(0, str(script.resolve().parent))
     runpy.run_path(str(script), run_name="__main__")
     return 0
+
+
+def _tell_children() -> None:
+    """Let ``import tvm`` and ``python -m tvm.x.y`` work in the processes that this one starts."""
+    folder = str(Path(__file__).parent / "compat" / "children")
+    given = os.environ.get("PYTHONPATH", "")
+    if folder not in given.split(os.pathsep):
+        os.environ["PYTHONPATH"] = f"{folder}{os.pathsep}{given}" if given else folder
 
 
 install_foreign()

@@ -30,6 +30,13 @@ def test_a_unique_solution_has_no_free_variables(same: Any) -> None:
     assert same(found.src_to_dst[x], 15) and same(found.src_to_dst[y], 5)
 
 
+def test_nothing_to_solve() -> None:
+    """Equations without variables to solve for stay as they are."""
+    equations = [equal(x + y, 20), equal(x - y, 10)]
+    found = solve_linear_equations(equations)
+    assert found.dst is found.src and list(found.src.relations) == equations and not found.src_to_dst
+
+
 def test_a_free_variable_for_each_missing_equation(same: Any) -> None:
     """The first variable that depends on a free one grows with it."""
     found = solve_linear_equations([equal(x + y + z, 15), equal(x + y, 10)], [x, y, z])
@@ -175,7 +182,7 @@ def test_ranges_of_a_triangle(same: Any) -> None:
     new_x, new_y = moved.dst.variables
     assert same(moved.dst.ranges[new_x].extent, 11) and same(moved.dst.ranges[new_y].extent, 6)
     assert len(moved.dst.relations) == 1 and same(moved.dst.relations[0], new_y * 2 + new_x <= 10)
-    assert same(moved.src_to_dst[x], new_x + new_y + 10) and same(moved.dst_to_src[new_x], x - y - 10)
+    assert same(moved.src_to_dst[x], new_x + (new_y + 10)) and same(moved.dst_to_src[new_x], x - y - 10)
 
 
 def test_group_bounds(same: Any) -> None:

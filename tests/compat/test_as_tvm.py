@@ -54,6 +54,22 @@ def test_the_import_alone_is_enough(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+def test_child_processes(tmp_path: Path) -> None:
+    """A process that the script starts finds tvm, as a module to import and to run."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import subprocess, sys\n"
+        "code = 'import tvm.te, tilewright; print(tvm.__name__, tvm.te is tilewright.te)'\n"
+        "subprocess.run([sys.executable, '-c', code], check=True)\n"
+        "subprocess.run([sys.executable, '-m', 'tvm.exec.query_rpc_tracker', '--help'], check=True)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "tilewright.as_tvm", str(script)], capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("tvm True\nusage:")
+
+
 def test_a_missing_script_is_said() -> None:
     """The error names the file, and the exit code is two."""
     ran = subprocess.run(

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tilewright as tvm
+from tilewright import te
 from tilewright.runtime import (
     Module,
     SourceModule,
@@ -271,6 +273,23 @@ def test_plain_archive_of_objects(tmp_path: Path, kernel_code: bytes) -> None:
     with tarfile.open(tmp_path / "plain.archive", "w") as archive:
         archive.add(tmp_path / "any.o", "any.o")
     assert load_module(tmp_path / "plain.archive", "tar")["sum_workspace"](5) == 10
+
+
+@pytest.mark.parametrize("suffix", ["ll", "bc"])
+def test_intermediate_code(tmp_path: Path, suffix: str) -> None:
+    """LLVM's intermediate code is compiled when it is loaded; what is not such code is refused."""
+    path = tmp_path / f"one.{suffix}"
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
+    tvm.build(te.create_schedule(B.op), [A, B], "llvm", name="plus").save(str(path))
+    a, b = tvm.nd.array(np.arange(4, dtype="float32")), tvm.nd.array(np.zeros(4, "float32"))
+    module = load_module(path)
+    module["plus"](a, b)
+    np.testing.assert_array_equal(b.numpy(), [1, 2, 3, 4])
+    assert module.type_key == "library"
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(ValueError, match="cannot load"):
+        load_module(path)
 
 
 def test_linked_without_llvm(tmp_path: Path, kernel_code: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tilewright.runtime import Module, PackedFunc, convert_to_tvm_func, cuda
 from tilewright.runtime import ndarray as nd
+from tilewright.runtime.packed_func import register_extension
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
 
@@ -224,3 +225,22 @@ def test_converting_twice_changes_nothing() -> None:
     assert convert_to_tvm_func(echo) is echo
     assert isinstance(echo, PackedFunc)
     assert repr(echo) == "PackedFunc(echo)"
+
+
+def test_extension_types() -> None:
+    """Values of a class that is registered are passed by the address that they give; other codes are refused."""
+
+    class View:
+        _tvm_tcode = 7  # a DLTensor
+
+        def __init__(self, array: nd.NDArray) -> None:
+            self._tvm_handle = array._tvm_handle
+
+    assert register_extension(View) is View
+    array = nd.array(np.arange(3, dtype="float32"))
+    seen: list[np.ndarray] = []
+    convert_to_tvm_func(lambda given: seen.append(given.numpy().copy()))(View(array))
+    np.testing.assert_array_equal(seen[0], [0, 1, 2])
+    View._tvm_tcode = 11
+    with pytest.raises(ValueError, match="_tvm_tcode is 11"):
+        register_extension(View)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 from tilewright.support.node import Child, Children, Defines, Node, OptionalChild, node, snake_case
@@ -88,3 +90,16 @@ def test_equality_is_identity() -> None:
 def test_snake_case(name: str, kind: str) -> None:
     """Class names become the names of visitor methods."""
     assert snake_case(name) == kind
+
+
+def test_a_state_is_taken_over_as_a_deep_copy() -> None:
+    """A node that takes a state, its own as well, shares nothing with other nodes, and what the parts share stays
+    shared; a copy of a node shares its parts."""
+    leaf = Leaf(1)
+    tree = Branch("b", leaf, (leaf, Leaf(2)), None)
+    assert copy.copy(tree).one is leaf
+    tree.__setstate__(tree.__getstate__())  # type: ignore[attr-defined]
+    assert tree.one is not leaf
+    assert tree.one is tree.many[0]
+    assert [child.value for child in tree.many] == [1, 2]
+    assert (tree.name, tree.maybe, tree.weight) == ("b", None, 7)

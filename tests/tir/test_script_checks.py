@@ -32,6 +32,7 @@ BLOCK = (
         (HEAD + "    A[0, 0] = A[0, 0.5]\n", "an index is an integer"),
         (HEAD + "    A[0, 0] = A[0:2, 0]\n", "along the last dimension"),
         (HEAD + "    A[0, 0] = A[0, 0:2]\n", "a vector of 2 is assigned to 1"),
+        (HEAD + "    A[0, 0] = A[0, 3:4]\n", r"a slice is not one element: write A\[0, 3\]"),
         (BLOCK + "            vi = T.axis.S(16, j)\n", "has an axis vi already"),
         (BLOCK + "            vk = T.axis.S(16)\n", "value is missing"),
         (BLOCK + "            T.reads(A[0, 0])\n            T.reads(A[0, 1])\n", "what it reads already"),

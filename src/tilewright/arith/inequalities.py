@@ -18,7 +18,7 @@ from tilewright.arith.int_set_eval import eval_int_set
 from tilewright.arith.pattern import integer_coefficients
 from tilewright.arith.pool import FALSE
 from tilewright.ir import operators
-from tilewright.ir.expr import EQ, GE, GT, LE, LT, And, ExprLike, IntImm, PrimExpr, Range, Var, is_const
+from tilewright.ir.expr import EQ, GE, GT, LE, LT, Add, And, ExprLike, IntImm, PrimExpr, Range, Var, is_const
 from tilewright.ir.functor import substitute_expr, uses_var
 
 Inequality = tuple[dict[Var, int], PrimExpr]
@@ -301,7 +301,7 @@ def _deskew(source: IntConstraints, solved: IntConstraints) -> IntConstraintsTra
             src_to_dst[variable] = start
             continue
         shifted = Var(f"{variable.name}.shifted", variable.dtype)
-        src_to_dst[variable] = analyzer.simplify(operators.add(shifted, start))
+        src_to_dst[variable] = shifted if is_const(start, 0) else Add(shifted, start)
         dst_to_src[shifted] = analyzer.simplify(operators.subtract(variable, known.min))
         longest = eval_int_set(extent, ranges, analyzer)
         length = longest.max_value if longest.has_upper_bound else extent

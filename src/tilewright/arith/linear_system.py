@@ -36,6 +36,8 @@ def solve_linear_equations(
         if isinstance(equations, IntConstraints)
         else IntConstraints(variables or (), ranges, equations)
     )
+    if not source.variables:
+        return IntConstraintsTransform(source, source, {}, {})
     analyzer = AnalyzerCore()
     for variable, known in source.ranges.items():
         analyzer.bind(variable, known)

@@ -39,7 +39,7 @@ Modular = tuple[int, int]
 ANY: Modular = (1, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ModularSet:
     """The integers that leave the remainder ``base`` when divided by ``coeff``; 0 stands for the constant ``base``."""
 

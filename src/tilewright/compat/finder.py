@@ -31,7 +31,7 @@ FOREIGN = "tvm"
 
 _ABSENT = object()
 _COMPLETED: dict[str, Callable[[ModuleType], None]] = {
-    "ir.attrs": add_test_attributes,
+    "ir.make_node": add_test_attributes,
     "ir.pass_config": add_pass_options,
     "target.kind": add_target_options,
 }
@@ -227,6 +227,12 @@ class _SameModule(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return self.module
 
+    def get_code(self, _: str) -> Any:
+        """The code of the module, for ``python -m``."""
+        found = importlib.util.find_spec(self.module.__name__)
+        get_code = None if found is None else getattr(found.loader, "get_code", None)
+        return None if get_code is None else get_code(self.module.__name__)
+
     def exec_module(self, module: ModuleType) -> None:
         # The import system has just put the second name into the module; it keeps the first.
         module.__spec__ = self.spec
@@ -281,15 +287,19 @@ class ForeignFinder(MetaPathFinder):
         if fullname == FOREIGN:
             return ModuleSpec(fullname, _ForeignPackage(), is_package=True)
         try:
-            known = importlib.util.find_spec(name) is not None
+            known = importlib.util.find_spec(name)
         except ModuleNotFoundError:
-            known = False
-        if not known:
+            known = None
+        if known is None:
             raise ModuleNotFoundError(
                 f"{fullname} is not part of this version of Tilewright (there is no module {name})",
                 name=fullname,
             )
-        return ModuleSpec(fullname, _SameModule(name), is_package=True)
+        path_here = _path_of(name)
+        is_package = known.submodule_search_locations is not None or any(
+            each.startswith(f"{path_here}.") for each in _SERVED
+        )
+        return ModuleSpec(fullname, _SameModule(name), is_package=is_package)
 
 
 def install() -> None:

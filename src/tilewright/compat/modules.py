@@ -228,7 +228,9 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     },
     "runtime.module": {"runtime.loading": "enabled load_module system_lib"},
     "target.target": {
-        "target.constructors": ("arm_cpu bifrost cuda hexagon intel_graphics mali rasp riscv_cpu rocm vta"),
+        "target.constructors": (
+            "arm_cpu bifrost cuda hexagon intel_graphics mali micro rasp riscv_cpu rocm vta"
+        ),
     },
     "te.operation": {
         "te.create_prim_func": "create_prim_func create_prim_func_from_outputs",
@@ -243,6 +245,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "te.tensor_intrin": "TensorComputeOp TensorIntrinCall",
     },
     "tir.op": {"tir.reducer": "comm_reducer"},
+    "topi.random": {"compat.wrapping": "threefry_test_wrapping"},
     "testing": {"compat.absent_devices": "ethosn_available"},
     "topi": {"topi.utils": "get_const_tuple"},
     "topi.testing": {"compat.testing_schedules": "*"},

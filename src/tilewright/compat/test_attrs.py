@@ -8,10 +8,10 @@ KEY: Final = "attrs.TestAttrs"
 _LARGEST_AXIS: Final = 10
 
 
-def add_test_attributes(attrs: Any) -> None:
-    """Make them known to the module ``ir.attrs``."""
+def add_test_attributes(make_node: Any) -> None:
+    """Make them known to the module ``ir.make_node``."""
 
-    class TestAttrs(attrs.DictAttrs):  # type: ignore[misc]
+    class TestAttrs(make_node.DictAttrs):  # type: ignore[misc]
         """An axis, a name, paddings and a function."""
 
         __slots__ = ()
@@ -24,7 +24,8 @@ def add_test_attributes(attrs: Any) -> None:
                 raise AttributeError(f"{KEY} has no field {unknown[0]!r}; it has {', '.join(known)}")
             if not 1 <= int(values.get("axis", 1)) <= _LARGEST_AXIS:
                 raise AttributeError(f"{KEY}.axis is from 1 to {_LARGEST_AXIS}, not {values['axis']}")
-            super().__init__({**known, **values})
+            given = {**known, **values}
+            super().__init__({**given, "padding": make_node.convert(list(given["padding"]))})
 
         def __eq__(self, other: object) -> bool:
             return isinstance(other, TestAttrs) and dict(self.items()) == dict(other.items())
@@ -32,4 +33,4 @@ def add_test_attributes(attrs: Any) -> None:
         def __hash__(self) -> int:
             return hash(KEY)
 
-    attrs.ATTRIBUTE_CLASSES[KEY] = TestAttrs
+    make_node.ATTRIBUTE_CLASSES[KEY] = TestAttrs

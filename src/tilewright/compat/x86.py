@@ -19,6 +19,7 @@ from tilewright.strategy import cpu
 from tilewright.te import Tensor
 from tilewright.topi import nn
 from tilewright.topi.nn.conv2d_transpose_NCHWc import AxisPhases, axis_phases
+from tilewright.topi.scatter import scatter_nd
 from tilewright.topi.vision.rcnn.roi_align import roi_align_nchw
 
 
@@ -155,4 +156,5 @@ COMPUTATIONS: Final[dict[str, Any]] = {
     "depthwise_conv2d_nhwc": nn.depthwise_conv2d_nhwc,
     "group_conv2d_nchw": group_conv2d_nchw,
     "roi_align_nchw": roi_align_nchw,
+    "scatter_nd": scatter_nd,
 }

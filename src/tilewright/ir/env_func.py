@@ -6,6 +6,7 @@ from typing import Any
 
 from tilewright.runtime.registry import get_global_func
 from tilewright.support.node import Node, node
+from tilewright.support.slot import ALL_LEVELS
 
 
 @node
@@ -17,6 +18,8 @@ class EnvFunc(Node):
     @staticmethod
     def get(name: str) -> EnvFunc:
         """The function of this name; an error where none is registered."""
+        if get_global_func(name, allow_missing=True) is None:
+            ALL_LEVELS.value()  # the graph level registers functions of its own, such as type relations
         get_global_func(name)
         return EnvFunc(name)
 

@@ -21,9 +21,10 @@ from tilewright.support.slot import GRAPH_FILE, GRAPH_FUNCTION, MODULE_LOOK, MOD
 
 
 class _Functions(dict[GlobalVar, BaseFunc]):
-    """The functions of a module; programs take the first of their items."""
+    """The functions of a module; programs take the first of their items. As a key it stands for itself."""
 
     __slots__ = ()
+    __hash__ = object.__hash__  # type: ignore[assignment]
 
     def items(self) -> list[tuple[GlobalVar, BaseFunc]]:  # type: ignore[override]
         """Pairs of variables and functions, as a list."""

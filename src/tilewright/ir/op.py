@@ -58,6 +58,9 @@ class Op(RelayExpr):
     def __init__(self) -> None:
         raise TilewrightError("operators are made by Op.register(name) and found by Op.get(name)")
 
+    def __reduce__(self) -> tuple[Callable[[str], Op], tuple[str]]:
+        return Op.get, (self.name,)
+
     @staticmethod
     def register(name: str, description: str = "") -> Op:
         """The operator of this name, made if there is none yet."""

@@ -99,12 +99,13 @@ class LibraryModule(Module):
 
 
 class ObjectModule(Module):
-    """Object files linked in memory by LLVM: no linker is needed on this machine."""
+    """Object files linked in memory by LLVM: no linker is needed on this machine. The kind is that of a shared library,
+    which does the same."""
 
     _names = itertools.count()
 
     def __init__(self, objects: Sequence[bytes], what: str) -> None:
-        super().__init__("object")
+        super().__init__("library")
         import llvmlite.binding as llvm
 
         llvm.initialize_native_target()
@@ -220,6 +221,31 @@ def _compile_sources(sources: Sequence[bytes]) -> list[bytes]:
     return objects
 
 
+def _compile_ir(content: bytes, kind: str, what: str) -> bytes:
+    """The object of LLVM's intermediate code, as text (``.ll``) or as bitcode (``.bc``), for this machine."""
+    if importlib.util.find_spec("llvmlite") is None:
+        raise failure("ValueError", f"loading {what} needs LLVM; install it with: pip install llvmlite")
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    try:
+        module = llvm.parse_assembly(content.decode()) if kind == ".ll" else llvm.parse_bitcode(content)
+        module.verify()
+    except (RuntimeError, UnicodeDecodeError) as error:
+        raise failure("ValueError", f"cannot load {what}: {error}") from error
+    triple = module.triple or llvm.get_default_triple()
+    if not is_host(triple):
+        raise failure("ValueError", f"{what} is code for {triple}, not for this machine")
+    machine = llvm.Target.from_triple(triple).create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        reloc="pic",
+        codemodel="default",
+    )
+    return bytes(machine.emit_object(module))
+
+
 def _load_archive(path: Path) -> Module:
     archive = Archive.read(path)
     if not is_host(archive.triple):
@@ -244,7 +270,8 @@ def _check_library(file: Path) -> None:
 
 
 def load_module(path: str | Path, fmt: str = "") -> Module:
-    """A module from a shared library, an object file or a tar archive of objects, by ``fmt`` or the file's suffix."""
+    """A module from a shared library, an object file, LLVM's intermediate code or a tar archive of objects, by ``fmt``
+    or the file's suffix."""
     file = Path(path)
     if not file.is_file():
         raise failure("ValueError", f"cannot load the module {file}: there is no such file")
@@ -252,15 +279,18 @@ def load_module(path: str | Path, fmt: str = "") -> Module:
     if kind in _LIBRARY_SUFFIXES:
         _check_library(file)
         return LibraryModule(file.resolve())
-    if kind in (".o", ".obj"):
-        module = _load_objects([file.read_bytes()], str(file))
+    if kind in (".o", ".obj", ".ll", ".bc"):
+        content = file.read_bytes()
+        if kind in (".ll", ".bc"):
+            content = _compile_ir(content, kind, str(file))
+        module = _load_objects([content], str(file))
         module.describe(str(file))
         return module
     if kind == ".tar":
         return _load_archive(file)
     raise failure(
         "ValueError",
-        f"cannot load {file}: its kind is {kind!r}, and .so, .dll, .dylib, .o and .tar are known",
+        f"cannot load {file}: its kind is {kind!r}, and .so, .dll, .dylib, .o, .ll, .bc and .tar are known",
     )
 
 

@@ -187,6 +187,9 @@ class NDArray(Object):
         """The address of the DLTensor."""
         return self._address
 
+    # The name under which extension types give the address that they are passed by; see ``register_extension``.
+    _tvm_handle = handle
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents."""

@@ -391,6 +391,31 @@ def register_object_type(
     OBJECT_TYPES[kind] = (type_index, handle_of)
 
 
+_HANDLE_KINDS: dict[int, int] = {3: _POINTER, 7: _DLTENSOR}
+"""From TVM's numbers of the kinds of arguments that are an address (``ArgTypeCode``) to those of this convention."""
+
+
+def register_extension(cls: type, fcreate: Callable[..., Any] | None = None) -> type:
+    """Let values of a class be passed to packed functions: the attribute ``_tvm_handle`` of a value is the address that
+    is passed, and ``_tvm_tcode`` of the class says what is there, a tensor (``DLTENSOR_HANDLE``) or anything
+    (``HANDLE``). ``fcreate`` is not used: no function returns such a value."""
+    code = getattr(cls, "_tvm_tcode", None)
+    if code not in _HANDLE_KINDS:
+        raise failure(
+            "ValueError",
+            f"{cls.__name__}._tvm_tcode is {code!r}: an extension type is passed as a DLTENSOR_HANDLE (7) or a "
+            "HANDLE (3)",
+        )
+    kind = _HANDLE_KINDS[code]
+
+    def encode(value: Any, kept: Kept) -> tuple[int, int]:
+        kept.append(value)
+        return kind, _encode_pointer(c_void_p(value._tvm_handle), kept)[1]
+
+    _ENCODERS[cls] = encode
+    return cls
+
+
 OBJECT_TYPES: dict[type, tuple[int, Callable[[Any], int]]] = {}
 """The classes that ``register_object_type`` was called with."""
 

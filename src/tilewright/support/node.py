@@ -19,11 +19,13 @@ costs 0.2 microseconds; checking every assignment costs four times that, so it i
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform
 
 from tilewright.support.options import CHECK
+from tilewright.support.recursion import recursion_room
 
 T = TypeVar("T")
 
@@ -86,6 +88,16 @@ class Node(Object):
             elif hasattr(self, name):
                 object.__setattr__(made, name, getattr(self, name))
         return made
+
+    def __setstate__(self, state: Any) -> None:
+        """Take the value that ``__getstate__`` gave for a node of this class. A node that has a value already, and so
+        may have been handed the state of nodes that are in use, takes a deep copy, which shares nothing with them."""
+        if any(hasattr(self, name) for name in all_slots(type(self))):
+            with recursion_room():
+                state = copy.deepcopy(state)
+        for values in state if isinstance(state, tuple) else (state,):
+            for name, value in (values or {}).items():
+                object.__setattr__(self, name, value)
 
 
 _SLOTS: dict[type, tuple[str, ...]] = {}

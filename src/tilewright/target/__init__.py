@@ -28,5 +28,6 @@ from tilewright.target.generic_func import (
 )
 from tilewright.target.gpu import GPUDescription, describe_gpu
 from tilewright.target.kind import TargetKind
+from tilewright.target.se_scope import SEScope, make_se_scope
 from tilewright.target.tag import list_tags, register_tag
 from tilewright.target.target import Target, create

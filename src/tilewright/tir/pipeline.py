@@ -21,6 +21,7 @@ from tilewright.tir.transform.inject_prefetch import InjectPrefetch
 from tilewright.tir.transform.inject_virtual_thread import InjectVirtualThread
 from tilewright.tir.transform.instrument_bound_checkers import InstrumentBoundCheckers
 from tilewright.tir.transform.loop_partition import LoopPartition
+from tilewright.tir.transform.lower_cross_thread_reduction import LowerCrossThreadReduction
 from tilewright.tir.transform.lower_init_block import LowerInitBlock
 from tilewright.tir.transform.lower_match_buffer import LowerMatchBuffer
 from tilewright.tir.transform.narrow_data_type import NarrowDataType
@@ -57,6 +58,7 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
         InjectPrefetch(),
         TextureFlatten(),
         StorageFlatten(CACHE_LINE_SIZE, check_bounds),
+        LowerCrossThreadReduction(),
         LowerInitBlock(),
         PlanAndUpdateBufferAllocationLocation(),
         ConvertBlocksToOpaque(),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tilewright as tvm
+from tilewright import tir
 from tilewright.ir import operators
 from tilewright.ir.expr import Broadcast, FloatImm, IntImm, Load, Ramp, StringImm, Var
 from tilewright.ir.type import PointerType, PrimType
@@ -21,6 +23,16 @@ from tilewright.tir.stmt import (
     Store,
     stmt_seq,
 )
+
+
+def test_any_name():
+    """A function with a parallel loop may have a name that LLVM takes in quotes only."""
+    y, i = tir.decl_buffer((8,), name="y"), Var("i")
+    body = For(i, 0, 8, ForKind.PARALLEL, Store(y.data, FloatImm("float32", 1.0), i))
+    function = tir.PrimFunc([y], body).with_attr("global_symbol", "fill (1, 2)_[x]")
+    result = tvm.nd.array(np.zeros(8, "float32"))
+    tvm.build(tvm.IRModule({"fill (1, 2)_[x]": function}), target="llvm")["fill (1, 2)_[x]"](result)
+    np.testing.assert_array_equal(result.numpy(), np.ones(8))
 
 
 @pytest.mark.parametrize("pattern", [False, True])

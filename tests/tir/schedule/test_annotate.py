@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.tir.schedule.programs import elementwise, matmul, refused
+from tests.tir.schedule.programs import Program, elementwise, matmul, refused
 
 import tilewright as tvm
 from tilewright import tir
@@ -27,10 +27,10 @@ def test_kinds(step: str, kind: ForKind) -> None:
 
 @pytest.mark.parametrize("step", ["parallel", "vectorize", "bind"])
 def test_reduction_axes_are_refused(step: str) -> None:
-    """Iterations that add to one place cannot run at the same time; written out they can be."""
+    """Iterations that add to one place cannot run at the same time, nor as blocks of threads; unrolled they can be."""
     schedule = tir.Schedule(matmul().function)
     k = schedule.get_loops(schedule.get_block("C"))[2]
-    arguments = (k, "threadIdx.x") if step == "bind" else (k,)
+    arguments = (k, "blockIdx.x") if step == "bind" else (k,)
     refused(
         schedule,
         lambda: getattr(schedule, step)(*arguments),
@@ -116,3 +116,29 @@ def test_thread_axes_have_names() -> None:
         lambda: schedule.bind(j, "threadIdx.x"),
         "loop i of the same nest is bound to it already, and",
     )
+
+
+@T.prim_func
+def row_sums(a: T.handle, b: T.handle) -> None:
+    A = T.match_buffer(a, (6, 4, 5))
+    B = T.match_buffer(b, (6, 4))
+    for i in range(6):
+        with T.block("outer"):
+            vi = T.axis.S(6, i)
+            with T.init():
+                for j in range(4):
+                    with T.block("init"):
+                        vj = T.axis.S(4, j)
+                        B[vi, vj] = 0.0
+            for k, j in T.grid(5, 4):
+                with T.block("inner"):
+                    vj, vk = T.axis.remap("SR", [j, k])
+                    B[vi, vj] = B[vi, vj] + A[vi, vj, vk]
+
+
+def test_blocks_of_blocks() -> None:
+    """Iterations that each read and write a row of their own may run at the same time."""
+    schedule = tir.Schedule(row_sums, debug_mask="all")
+    (i,) = schedule.get_loops(schedule.get_block("outer"))
+    schedule.parallel(i)
+    Program(row_sums, [(6, 4, 5), (6, 4)], 1, lambda a: a.sum(axis=2)).check(schedule.mod["main"])

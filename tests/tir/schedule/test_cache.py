@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from tests.tir.schedule.programs import elementwise, matmul, matmul_relu, padded_sum, refused, two_consumers
+import numpy as np
+from tests.tir.schedule.programs import (
+    Program,
+    elementwise,
+    matmul,
+    matmul_relu,
+    padded_sum,
+    refused,
+    two_consumers,
+)
 
 import tilewright as tvm
 from tilewright import tir
@@ -144,4 +153,146 @@ def test_copy_of_what_a_padding_block_writes() -> None:
     schedule = tir.Schedule(program.function, debug_mask="all")
     schedule.cache_write(schedule.get_block("P"), 0, "global")
     schedule.cache_read(schedule.get_block("S"), 1, "global")
+    program.check(schedule.mod["main"])
+
+
+@T.prim_func
+def shared_rows(b: T.handle, c: T.handle) -> None:
+    A = T.alloc_buffer((12,))
+    B = T.match_buffer(b, (12,))
+    C = T.match_buffer(c, (12,))
+    for i in range(3):
+        for j in range(4):
+            with T.block("A"):
+                vi = T.axis.S(12, i * 4 + j)
+                A[vi] = T.cast(vi, "float32")
+        for j in range(4):
+            with T.block("B"):
+                vi = T.axis.S(12, i * 4 + j)
+                B[vi] = A[vi] + 1.0
+    for i in range(12):
+        with T.block("C"):
+            vi = T.axis.S(12, i)
+            C[vi] = A[vi] * 2.0
+
+
+@T.prim_func
+def nested(b: T.handle, c: T.handle) -> None:
+    A = T.alloc_buffer((12,))
+    B = T.match_buffer(b, (12,))
+    C = T.match_buffer(c, (12,))
+    for i in range(3):
+        with T.block("row"):
+            v = T.axis.S(3, i)
+            for j in range(4):
+                with T.block("A"):
+                    vi = T.axis.S(12, v * 4 + j)
+                    A[vi] = T.cast(vi, "float32")
+            for j in range(4):
+                with T.block("B"):
+                    vi = T.axis.S(12, v * 4 + j)
+                    B[vi] = A[vi] + 1.0
+    for i in range(12):
+        with T.block("C"):
+            vi = T.axis.S(12, i)
+            C[vi] = A[vi] * 2.0
+
+
+@T.prim_func
+def accumulating(a: T.handle, b: T.handle) -> None:
+    A = T.match_buffer(a, (12,))
+    B = T.match_buffer(b, (12,))
+    for i in range(3):
+        with T.block("row"):
+            v = T.axis.S(3, i)
+            for j in range(4):
+                with T.block("A"):
+                    vi = T.axis.S(12, v * 4 + j)
+                    B[vi] = B[vi] + A[vi]
+
+
+@T.prim_func
+def by_pointer(a: T.handle, b: T.handle) -> None:
+    A = T.match_buffer(a, (4, 3))
+    B = T.match_buffer(b, (4, 3))
+    for i, j in T.grid(4, 3):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(A[vi, vj])
+            T.writes(B[vi, vj])
+            B.data[vi * 3 + vj] = T.load("float32", A.data, vi * 3 + vj) + 1.0
+
+
+@T.prim_func
+def by_view(a: T.handle, b: T.handle) -> None:
+    A = T.match_buffer(a, (4, 3))
+    B = T.match_buffer(b, (4, 3))
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.S(4, i)
+            T.reads(A[vi, 0:3])
+            T.writes(B[vi, 0:3])
+            row = T.match_buffer(A[vi, 0:3], (1, 3), "float32", strides=[3, 1], offset_factor=1)
+            for j in range(3):
+                B[vi, j] = row[0, j] + 1.0
+
+
+def rows_program(function: tir.PrimFunc) -> Program:
+    """Both of the programs above whose blocks share rows compute the same."""
+    return Program(function, [(12,), (12,)], 2, lambda: (np.arange(12.0) + 1, np.arange(12.0) * 2))
+
+
+def plus_one(function: tir.PrimFunc) -> Program:
+    return Program(function, [(4, 3), (4, 3)], 1, lambda a: a + 1)
+
+
+def test_a_copy_near_the_first_reader() -> None:
+    """A block whose readers are in its own loop and outside of it is copied in its loop, row by row."""
+    program = rows_program(shared_rows)
+    for step, name in (("cache_read", "B"), ("cache_write", "A")):
+        schedule = tir.Schedule(program.function, debug_mask="all")
+        made = getattr(schedule, step)(schedule.get_block(name), 0, "global")
+        assert [int(schedule.get(one).extent) for one in schedule.get_loops(made)] == [3, 4]
+        program.check(schedule.mod["main"])
+
+
+def test_blocks_of_blocks() -> None:
+    """A block that reads what a block inside it writes can be copied from as a whole, and its blocks one by one."""
+    program = rows_program(nested)
+    schedule = tir.Schedule(program.function, debug_mask="all")
+    schedule.cache_read(schedule.get_block("B"), 0, "global")
+    schedule.cache_read(schedule.get_block("C"), 0, "global")
+    schedule.cache_write(schedule.get_block("A"), 0, "global")
+    schedule.cache_write(schedule.get_block("row"), 0, "global")
+    program.check(schedule.mod["main"])
+
+
+def test_refuses_values_from_before() -> None:
+    """A block that adds to what was there cannot write elsewhere: that memory does not hold it. Nor can what a block
+    changes be copied before it runs."""
+    schedule = tir.Schedule(accumulating)
+    row, inner = schedule.get_block("row"), schedule.get_block("A")
+    refused(
+        schedule,
+        lambda: schedule.cache_write(row, 0, "global"),
+        "reads B where nothing inside has written it",
+    )
+    refused(schedule, lambda: schedule.cache_write(inner, 0, "global"), "it reads the buffer that it writes")
+    refused(schedule, lambda: schedule.cache_read(inner, 0, "global"), "it writes B itself")
+
+
+def test_pointers_and_views() -> None:
+    """What is used by its pointer is used by the pointer of the copy; a view stays in the memory it is declared in."""
+    program = plus_one(by_pointer)
+    schedule = tir.Schedule(program.function, debug_mask="all")
+    schedule.cache_read(schedule.get_block("B"), 0, "global")
+    schedule.cache_write(schedule.get_block("B"), 0, "global")
+    program.check(schedule.mod["main"])
+    program = plus_one(by_view)
+    schedule = tir.Schedule(program.function, debug_mask="all")
+    block = schedule.get_block("B")
+    refused(
+        schedule, lambda: schedule.cache_read(block, 0, "shared"), "a view, which is not in shared memory"
+    )
+    schedule.cache_read(block, 0, "global")
     program.check(schedule.mod["main"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 from tests.tir.schedule.programs import (
+    Program,
     chain,
     elementwise,
     matmul,
@@ -195,3 +197,28 @@ def test_order_matters_where_a_buffer_is_written_again() -> None:
     message = "block A writes a buffer that block B reads before: the order of blocks matters"
     refused(schedule, lambda: schedule.compute_inline(schedule.get_block("B")), message)
     refused(schedule, lambda: schedule.cache_read(schedule.get_block("C"), 0, "global"), message)
+
+
+@T.prim_func
+def chosen(a: T.handle, c: T.handle) -> None:
+    A = T.match_buffer(a, (4, 3))
+    C = T.match_buffer(c, (4, 3))
+    B = T.alloc_buffer((4, 3))
+    for i, j in T.grid(4, 3):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    for i, j in T.grid(4, 3):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.where(B[i, j] < 2.0)
+            C[vi, vj] = B[vi, vj] + 1.0
+
+
+def test_inline_into_a_predicate() -> None:
+    """The predicate of a block that reads the buffer reads what was to be in it."""
+    schedule = tir.Schedule(chosen, debug_mask="all")
+    schedule.compute_inline(schedule.get_block("B"))
+    assert "T.where(A[i, j] * T.float32(2.0) < T.float32(2.0))" in schedule.mod.script()
+    program = Program(chosen, [(4, 3), (4, 3)], 1, lambda a: np.where(a < 1, a * 2 + 1, 77.0))
+    program.check(schedule.mod["main"])

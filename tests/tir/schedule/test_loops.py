@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.tir.schedule.programs import elementwise, matmul, matmul_relu, padded_sum, refused
+import numpy as np
+from tests.tir.schedule.programs import Program, elementwise, matmul, matmul_relu, padded_sum, refused
 
 import tilewright as tvm
 from tilewright import tir
@@ -276,3 +277,30 @@ def test_padding_is_kept() -> None:
     s, _ = schedule.get_loops(schedule.get_block("S"))
     schedule.split(s, [None, 4])
     program.check(schedule.mod["main"])
+
+
+@T.prim_func
+def first_elements(a: T.handle, b: T.handle) -> None:
+    A = T.match_buffer(a, (6, 5))
+    B = T.match_buffer(b, (6, 5))
+    for i, j in T.grid(6, 5):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.where(i * 5 + j < 13)
+            B[vi, vj] = A[vi, vj] * 2.0
+
+
+def test_reorder_under_a_predicate() -> None:
+    """A predicate says which iterations run, whatever their order."""
+    schedule = tir.Schedule(first_elements, debug_mask="all")
+    i, j = schedule.get_loops(schedule.get_block("B"))
+    schedule.reorder(j, i)
+    assert [schedule.get(one).loop_var.name for one in schedule.get_loops(schedule.get_block("B"))] == [
+        "j",
+        "i",
+    ]
+
+    def expected(a: np.ndarray) -> np.ndarray:
+        return np.where(np.arange(30).reshape(6, 5) < 13, a * 2, 77.0)
+
+    Program(first_elements, [(6, 5), (6, 5)], 1, expected).check(schedule.mod["main"])

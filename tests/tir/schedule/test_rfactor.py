@@ -142,3 +142,23 @@ def test_unknown_reductions() -> None:
     schedule = tir.Schedule(program)
     _, k = schedule.get_loops(schedule.get_block("B"))
     refused(schedule, lambda: schedule.rfactor(k, 0), "block B is not a sum, product, minimum or maximum")
+
+
+def test_a_loop_of_one_iteration() -> None:
+    """A loop that the values of the axes do not mention can be factored, too; axes of other loops stay as they are."""
+    schedule = tir.Schedule(total, debug_mask="all")
+    _, inner = schedule.split(schedule.get_loops(schedule.get_block("B"))[1], [None, 1])
+    made = schedule.get(schedule.rfactor(inner, 0))
+    assert [axis.var.name for axis in made.iter_vars] == ["v_k_1", "vi", "vk"]
+    Program(total, [(16, 8), (16,)], 1, lambda a: a.sum(axis=1) + 3).check(schedule.mod["main"])
+
+
+@pytest.mark.parametrize(("factor", "number", "as_predicate"), [(3, 0, True), (3, 1, True), (12, 1, False)])
+def test_a_predicate_of_the_reduction(factor: int, number: int, as_predicate: bool) -> None:
+    """A condition that holds where the partial results are initialised is a predicate of their block; another one is
+    inside of it."""
+    schedule = tir.Schedule(total, debug_mask="all")
+    loops = schedule.split(schedule.get_loops(schedule.get_block("B"))[1], [None, factor])
+    made = schedule.get_sref(schedule.rfactor(loops[number], 0))
+    assert (str(schedule.state.realize(made).predicate) != "True") == as_predicate
+    Program(total, [(16, 8), (16,)], 1, lambda a: a.sum(axis=1) + 3).check(schedule.mod["main"])

@@ -74,6 +74,7 @@ def test_other_decisions() -> None:
     """One decision exchanged, or all given by a function."""
     schedule = tiled(0)
     sampling = schedule.trace.insts[2]
+    assert [one.value for one in schedule.trace.decisions[sampling]] == [2, 3, 4]
     assert schedule.trace.get_decision(sampling) == [2, 3, 4]
     changed = schedule.trace.with_decision(sampling, [4, 3, 2], remove_postproc=True)
     again = tir.Schedule(matmul(24, 16, 10).function)

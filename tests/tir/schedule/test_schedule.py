@@ -48,7 +48,14 @@ def test_unknown_blocks() -> None:
     """The error lists what there is."""
     schedule = tir.Schedule(elementwise().function)
     refused(
-        schedule, lambda: schedule.get_block("E"), "has no block of the name E; its blocks are: root, B, C, D"
+        schedule,
+        lambda: schedule.get_block("E"),
+        "Cannot find a block with the name: E; the blocks of function main are: root, B, C, D",
+    )
+    with pytest.raises(ScheduleError) as found:
+        tir.Schedule(elementwise().function, error_render_level="fast").get_block("E")
+    assert (
+        found.value.message == "get_block: Cannot find a block with the specified name, E, in function main"
     )
 
 
@@ -91,6 +98,9 @@ def test_error_levels() -> None:
         messages[level] = found.value.message
     assert messages["fast"] == "parallel on loop k: reduction axis v_k of block C depends on it"
     assert messages["detail"].startswith(messages["fast"] + "\n") and "T.prim_func" in messages["detail"]
+    line = f"for k in T.serial(0, {schedule.get(k).extent}):"
+    marked = [text.strip() for text in messages["detail"].split("\n")]
+    assert marked[marked.index(line) - 1 :][:3] == ["# tir.For#0", line, "^" * len(line)]
     assert messages["none"] == "the step was refused (not rendered)"
     with pytest.raises(ScheduleError, match="error_render_level is one of detail, fast, none"):
         tir.Schedule(matmul().function, error_render_level="loud")

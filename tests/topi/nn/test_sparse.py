@@ -37,6 +37,14 @@ def test_dense_products(block: tuple[int, int] | None, sparse_lhs: bool) -> None
     np.testing.assert_allclose(made, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_blocks_of_one_column_without_that_dimension() -> None:
+    """Their values may be a matrix: the blocks and their rows."""
+    data = RANDOM.standard_normal((5, 6)).astype("float32")
+    weight, values, *parts = sparse_matrix(8, 6, (4, 1))
+    made = apply(topi.nn.sparse_dense, data, values[:, :, 0], *parts)
+    np.testing.assert_allclose(made, data @ weight.T, rtol=1e-5, atol=1e-5)
+
+
 def test_any_number_of_elements() -> None:
     """How many elements are stored may be known only when the program runs."""
     data = RANDOM.standard_normal((2, 6)).astype("float32")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.codegen.llvm.runtime_calls import fail_unless_zero
-from tilewright.codegen.llvm.writer import FunctionText
+from tilewright.codegen.llvm.writer import FunctionText, quote
 from tilewright.ir.expr import IntImm, Var
 from tilewright.ir.functor import post_order
 from tilewright.support.node import Node
@@ -38,7 +38,7 @@ def outline(emitter: StatementEmitter, node: For) -> None:
         function.effect(f"store {kind} {operand}, ptr {slot}")
     name = emitter.module.text.unique(f"{emitter.context.name}.parallel")
     _emit_body(emitter, node, name, closure_type, captured)
-    arguments = [("ptr", f"@{name}"), ("ptr", closure), ("i32", _negated(emitter, extent))]
+    arguments = [("ptr", f"@{quote(name)}"), ("ptr", closure), ("i32", _negated(emitter, extent))]
     fail_unless_zero(emitter, emitter.call_c("tilewright_parallel_launch", "i32", arguments))
 
 

@@ -15,10 +15,10 @@ from tilewright.arith import Analyzer, detect_iter_map
 from tilewright.arith.iter_map import IterSumExpr
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
-from tilewright.ir.expr import And, Call, IntImm, IterVar, PrimExpr, Range, Var
+from tilewright.ir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from tilewright.ir.functor import uses_var
 from tilewright.support.errors import ScheduleError
-from tilewright.support.span import user_span
+from tilewright.support.span import Span, user_span
 from tilewright.tir.schedule.block_scope import BlockScope, DepKind, StmtSRef
 from tilewright.tir.stmt import For, Stmt
 
@@ -26,9 +26,21 @@ if TYPE_CHECKING:
     from tilewright.tir.schedule.state import ScheduleState
 
 
-def fail(primitive: str, reference: StmtSRef, reason: str) -> NoReturn:
-    """Refuse a step."""
-    raise ScheduleError(f"{primitive} on {reference.label}: {reason}", span=user_span())
+class RefusedStep(ScheduleError):
+    """A step that is illegal at some loops and blocks, which a message with the whole program marks. ``brief`` is for
+    messages without the program, where that is another text."""
+
+    def __init__(
+        self, message: str, statements: Sequence[StmtSRef], *, brief: str = "", span: Span | None = None
+    ) -> None:
+        super().__init__(message, span=span)
+        self.statements = [one.stmt for one in statements if one.stmt is not None]
+        self.brief = brief or message
+
+
+def fail(primitive: str, reference: StmtSRef, reason: str, shown: Sequence[StmtSRef] = ()) -> NoReturn:
+    """Refuse a step; ``shown`` are the statements to mark, if not the one that the step is for."""
+    raise RefusedStep(f"{primitive} on {reference.label}: {reason}", shown or [reference], span=user_span())
 
 
 # Places
@@ -114,34 +126,30 @@ def analyzer_for(loops: Sequence[StmtSRef]) -> Analyzer:
     return made
 
 
-def conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    """The conditions that a condition joins by ``and``; none of a condition that always holds."""
-    found: list[PrimExpr] = []
-    stack = [condition]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, And):
-            stack += (one.b, one.a)
-        elif isinstance(one, Call) and getattr(one.op, "name", "") == "tir.likely":
-            stack.append(one.args[0])
-        elif not (isinstance(one, IntImm) and one.value):
-            found.append(one)
-    return found
-
-
-def conjunction(conditions: Sequence[PrimExpr]) -> PrimExpr:
-    """All of these conditions."""
-    joined: PrimExpr = operators.const(True, "bool")
-    for condition in conditions:
-        joined = operators.logical_and(joined, condition)
-    return joined
+def analyzer_at(place: StmtSRef) -> Analyzer:
+    """An analyzer that knows what the loops and the axes of blocks run over that a loop or block is inside of, its own
+    included."""
+    made = Analyzer()
+    current: StmtSRef | None = place
+    while current is not None:
+        if current.is_block:
+            for axis in current.block.iter_vars:
+                assert axis.dom is not None
+                made.bind(axis.var, axis.dom)
+        else:
+            made.bind(current.loop.loop_var, loop_range(current.loop))
+        current = current.parent
+    return made
 
 
 # Bindings
 
 
-def bindings(state: ScheduleState, block: StmtSRef, *, bijective: bool = False) -> list[IterSumExpr] | None:
-    """The values of a block's axes as an iterator map of the loops that they use; None if they are no such map."""
+def bindings(
+    state: ScheduleState, block: StmtSRef, *, bijective: bool = False, guarded: bool = True
+) -> list[IterSumExpr] | None:
+    """The values of a block's axes as an iterator map of the loops that they use; None if they are no such map. Without
+    ``guarded`` they are those of all iterations, whatever the predicate says."""
     realize = state.realize(block)
     used = [
         loop
@@ -150,7 +158,8 @@ def bindings(state: ScheduleState, block: StmtSRef, *, bijective: bool = False) 
     ]
     if not realize.iter_values:
         return []
-    found = detect_iter_map(realize.iter_values, loop_ranges(used), realize.predicate, bijective)
+    predicate = realize.predicate if guarded else True
+    found = detect_iter_map(realize.iter_values, loop_ranges(used), predicate, bijective)
     return found or None
 
 
@@ -221,8 +230,8 @@ def _alone(scope: BlockScope, block: StmtSRef) -> bool:
     )
 
 
-def why_not_complete(scope: BlockScope, block: StmtSRef) -> str | None:
-    """Why a block is not complete; None if it is."""
+def why_not_complete(scope: BlockScope, block: StmtSRef, *, reads_own: bool = False) -> str | None:
+    """Why a block is not complete; None if it is. ``reads_own`` allows it to read the buffer that it writes."""
     stmt = block.block
     if any(axis.iter_type != IterVar.DataPar for axis in stmt.iter_vars):
         return "not all of its axes are data-parallel"
@@ -231,7 +240,7 @@ def why_not_complete(scope: BlockScope, block: StmtSRef) -> str | None:
     if not _alone(scope, block):
         return "another block writes its buffer, too"
     written = {region.buffer.data for region in stmt.writes}
-    if any(region.buffer.data in written for region in stmt.reads):
+    if not reads_own and any(region.buffer.data in written for region in stmt.reads):
         return "it reads the buffer that it writes"
     return None
 
@@ -251,9 +260,9 @@ def why_not_reduction(scope: BlockScope, block: StmtSRef) -> str | None:
     return None
 
 
-def require_movable(primitive: str, scope: BlockScope, block: StmtSRef) -> None:
+def require_movable(primitive: str, scope: BlockScope, block: StmtSRef, *, reads_own: bool = False) -> None:
     """Refuse a block that is neither complete nor a reduction."""
-    reason = why_not_complete(scope, block)
+    reason = why_not_complete(scope, block, reads_own=reads_own)
     if reason is not None and block.block.init is not None:
         reason = why_not_reduction(scope, block)
     if reason is not None:

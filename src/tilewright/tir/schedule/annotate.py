@@ -7,7 +7,7 @@ loop are data-parallel, and what a block writes is either used only inside one i
 from __future__ import annotations
 
 from tilewright.arith import Analyzer, detect_iter_map
-from tilewright.ir.buffer import Buffer
+from tilewright.ir.buffer import Buffer, BufferRegion
 from tilewright.ir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Var, is_const
 from tilewright.ir.functor import post_order, uses_var
 from tilewright.tir.analysis.buffer_access_lca import detect_buffer_access_lca
@@ -18,13 +18,16 @@ from tilewright.tir.schedule.analysis import (
     is_below,
     loop_ranges,
     loops_above,
+    loops_by_use,
     scope_of,
+    why_not_reduction,
 )
 from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.regions import require_no_flow_between_iterations
 from tilewright.tir.schedule.state import ScheduleState
 from tilewright.tir.stmt import Block, BufferStore, For, ForKind
 from tilewright.tir.storage_rank import StorageRank, is_shared_by, storage_rank
+from tilewright.tir.transform.lib.known_reduction import known_reduction
 
 THREAD_AXES = tuple(f"{kind}.{letter}" for kind in ("blockIdx", "threadIdx") for letter in "xyz")
 VIRTUAL_THREADS = ("vthread", "vthread.x", "vthread.y", "vthread.z")
@@ -114,13 +117,19 @@ def _require_independent(primitive: str, state: ScheduleState, loop: StmtSRef, t
     if isinstance(loop.loop.extent, IntImm) and loop.loop.extent.value == 1:
         return
     blocks = state.child_blocks(loop)
+    combined: list[StmtSRef] = []
     for block in blocks:
         for axis in axes_using(state, block, loop):
             if axis.iter_type == IterVar.CommReduce:
-                advice = "; use rfactor to make it a data axis first" if primitive == "bind" else ""
-                fail(
-                    primitive, loop, f"reduction axis {axis.var.name} of {block.label} depends on it{advice}"
-                )
+                reason = _why_not_combined(state, block, loop, thread_axis)
+                if reason is not None:
+                    fail(
+                        primitive,
+                        loop,
+                        f"reduction axis {axis.var.name} of {block.label} depends on it{reason}",
+                    )
+                combined.append(block)
+                continue
             if axis.iter_type != IterVar.DataPar:
                 fail(
                     primitive,
@@ -129,7 +138,7 @@ def _require_independent(primitive: str, state: ScheduleState, loop: StmtSRef, t
                 )
     require_no_flow_between_iterations(primitive, state, loop)
     private = _private_buffers(state, loop)
-    for block in blocks:
+    for block in [one for one in blocks if one not in combined]:
         if all(region.buffer in private for region in block.block.writes):
             shared = [
                 region.buffer
@@ -141,6 +150,24 @@ def _require_independent(primitive: str, state: ScheduleState, loop: StmtSRef, t
         reason = _why_not_apart(state, block, loop)
         if reason is not None:
             fail(primitive, loop, f"iterations may write the same place: {reason} in {block.label}")
+
+
+def _why_not_combined(state: ScheduleState, block: StmtSRef, loop: StmtSRef, thread_axis: str) -> str | None:
+    """Why the threads of an axis cannot reduce over a loop together; None if they can. The reason continues a
+    sentence."""
+    if not thread_axis:
+        return ""
+    advice = "; use rfactor to make it a data axis first"
+    if not thread_axis.startswith("threadIdx"):
+        return f", and only threads of one block of threads (threadIdx) can combine values{advice}"
+    if (
+        why_not_reduction(state.get_block_scope(scope_of(block)), block)
+        or known_reduction(block.block) is None
+    ):
+        return f", and it is not a sum, product, minimum or maximum that starts with the identity{advice}"
+    if loop in loops_by_use(state, block)[0]:
+        return ", and so does a data axis"
+    return None
 
 
 def _private_buffers(state: ScheduleState, loop: StmtSRef) -> set[Buffer]:
@@ -172,28 +199,40 @@ def _why_not_apart(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> str
     if not detect_iter_map(realize.iter_values, loop_ranges(used), realize.predicate, True):
         return "the values of the axes are not a one-to-one affine map of the loops"
     axes = {axis.var: axis.dom for axis in stmt.iter_vars if axis.iter_type == IterVar.DataPar and axis.dom}
-    for place, at in _written_places(stmt):
+    for place, dimensions, at in _written_places(stmt):
         needed = {axis: domain for axis, domain in axes.items() if any(uses_var(one, axis) for one in at)}
         if any(axis.var not in needed for axis in axes_using(state, block, loop)):
             return f"where {place.name} is written does not depend on all axes that depend on the loop"
         if not detect_iter_map(at, needed, True, True):
             return f"the indices of {place.name} are not a one-to-one affine map of the axes"
-        for load in post_order(stmt):
-            if isinstance(load, BufferLoad) and load.buffer is place:
-                same = len(load.indices) == len(at)
-                if not same or not all(expr_deep_equal(a, b) for a, b in zip(load.indices, at, strict=True)):
-                    return f"{place.name} is read at another place than it is written at"
+        if dimensions is None:
+            reads = [
+                list(one.indices)
+                for one in post_order(stmt)
+                if isinstance(one, BufferLoad) and one.buffer is place
+            ]
+        else:
+            reads = [_narrow(one, dimensions) for one in stmt.reads if one.buffer is place]
+        for read in reads:
+            if len(read) != len(at) or not all(expr_deep_equal(a, b) for a, b in zip(read, at, strict=True)):
+                return f"{place.name} is read at another place than it is written at"
     return None
 
 
-def _written_places(stmt: Block) -> list[tuple[Buffer, list[PrimExpr]]]:
+def _written_places(stmt: Block) -> list[tuple[Buffer, list[int] | None, list[PrimExpr]]]:
     """The elements that a block writes, and the indices in terms of its axes: those of its stores, or, where there are
-    loops or blocks inside, those dimensions of its regions that are one element wide."""
+    loops or blocks inside, those dimensions, which are given too, of its regions that are one element wide."""
     parts = post_order(stmt.body)
     stores = [one for one in parts if isinstance(one, BufferStore)]
     if stores and not any(isinstance(one, (For, Block)) for one in parts):
-        return [(store.buffer, list(store.indices)) for store in stores]
-    return [
-        (region.buffer, [bound.min for bound in region.region if is_const(bound.extent, 1)])
-        for region in stmt.writes
-    ]
+        return [(store.buffer, None, list(store.indices)) for store in stores]
+    found: list[tuple[Buffer, list[int] | None, list[PrimExpr]]] = []
+    for region in stmt.writes:
+        narrow = [number for number, bound in enumerate(region.region) if is_const(bound.extent, 1)]
+        found.append((region.buffer, narrow, _narrow(region, narrow)))
+    return found
+
+
+def _narrow(region: BufferRegion, dimensions: list[int]) -> list[PrimExpr]:
+    """The indices of a region in those of some dimensions in which it is one element wide."""
+    return [region.region[one].min for one in dimensions if is_const(region.region[one].extent, 1)]

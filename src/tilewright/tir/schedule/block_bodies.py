@@ -40,7 +40,7 @@ class LoadReplacer(BlockMutator):
 
 
 class BufferReplacer(BlockMutator):
-    """Replaces one buffer by another everywhere."""
+    """Replaces one buffer by another everywhere, its pointer too."""
 
     def __init__(self, old: Buffer, new: Buffer) -> None:
         super().__init__()
@@ -50,6 +50,9 @@ class BufferReplacer(BlockMutator):
 
     def visit_buffer(self, node: Buffer) -> Buffer:
         return self.new if node is self.old else node
+
+    def visit_var(self, node: Var) -> Var:
+        return self.new.data if node is self.old.data else node
 
     def visit_block(self, node: Block) -> Stmt:
         made = super().visit_block(node)
@@ -65,14 +68,17 @@ def with_regions(block: Block, buffers: Mapping[Var, Buffer]) -> Block:
     return block.replace(reads=tuple(reads), writes=tuple(writes))
 
 
+def has_view(stmt: Stmt, buffer: Buffer) -> bool:
+    """True if a block matches another buffer with a part of this one."""
+    return any(
+        isinstance(node, Block) and any(match.source.buffer is buffer for match in node.match_buffers)
+        for node in post_order(stmt)
+    )
+
+
 def is_hidden(stmt: Stmt, buffer: Buffer) -> bool:
     """True if a buffer is reached otherwise than by loads and stores: through a view, or by its pointer."""
-    for node in post_order(stmt):
-        if isinstance(node, Block) and any(match.source.buffer is buffer for match in node.match_buffers):
-            return True
-        if node is buffer.data:
-            return True
-    return False
+    return has_view(stmt, buffer) or any(node is buffer.data for node in post_order(stmt))
 
 
 def loads_of(stmt: Stmt, buffer: Buffer) -> list[BufferLoad]:

@@ -77,11 +77,15 @@ def compute_inline(state: ScheduleState, block: StmtSRef) -> None:
     def value_at(indices: Sequence[PrimExpr]) -> PrimExpr:
         return substitute_expr(store.value, dict(zip(variables, indices, strict=True)))
 
+    # The predicate of a block and the values of its axes may read the buffer, too.
+    users = [one for one in map(state.realize, info.child_blocks) if loads_of(one, buffer)]
+    if sum(len(loads_of(one, buffer)) for one in users) != len(loads_of(scope.block.body, buffer)):
+        fail(name, block, f"{buffer.name} is read outside of blocks, by a condition or the range of a loop")
     rewriter = LoadReplacer(buffer, value_at, function_buffers(state.function_of(block)))
     changes: dict[Stmt, Stmt] = {whole: NO_OP}
     with recursion_room():
-        for consumer in info.consumers(block):
-            changes[consumer.block] = rewriter.visit(consumer.block)
+        for user in users:
+            changes[user] = rewriter.visit(user)
     state.replace_in_scope(scope, changes, rewriter.blocks, removed=[buffer])
 
 

@@ -16,8 +16,6 @@ from tilewright.tir.schedule.analysis import (
     all_loops_above,
     analyzer_for,
     bindings,
-    conjunction,
-    conjuncts,
     fail,
     is_below,
     loops_above,
@@ -27,6 +25,7 @@ from tilewright.tir.schedule.analysis import (
 from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.state import ScheduleState, TrackingSubstitute
 from tilewright.tir.stmt import Block, BlockRealize, BufferStore, Evaluate, For, ForKind, Stmt
+from tilewright.tir.transform.lib.predicates import conjunction, conjuncts
 
 
 class _Rebind(TrackingSubstitute):
@@ -162,7 +161,7 @@ def fuse(state: ScheduleState, loops: Sequence[StmtSRef]) -> StmtSRef:
         _require_plain("fuse", loop)
     for outer, inner in pairwise(loops):
         if outer.loop.body is not inner.stmt:
-            fail("fuse", inner, f"it is not the only statement directly inside {outer.label}")
+            fail("fuse", inner, f"it is not the only statement directly inside {outer.label}", [outer, inner])
         if any(uses_var(inner.loop.extent, one.loop.loop_var) for one in loops):
             fail("fuse", inner, "its extent depends on a loop that it is to be fused with")
     first, last = loops[0].loop, loops[-1].loop
@@ -202,7 +201,12 @@ def reorder(state: ScheduleState, loops: Sequence[StmtSRef]) -> None:
     chain = chain[top:]
     for outer, inner in pairwise(chain):
         if outer.loop.body is not inner.stmt:
-            fail("reorder", inner, f"it is not the only statement directly inside {outer.label}")
+            fail(
+                "reorder",
+                inner,
+                f"it is not the only statement directly inside {outer.label}",
+                [outer, inner],
+            )
     _require_order_free(state, chain)
     wanted = iter(loops)
     order = [next(wanted) if any(one is loop for loop in loops) else one for one in chain]
@@ -235,7 +239,7 @@ def _require_order_free(state: ScheduleState, chain: list[StmtSRef]) -> None:
                 fail("reorder", loop, f"it is used by data axes and reduction axes of {block.label} alike")
         if reduced:
             require_runs_once("reorder", state, block, chain)
-        elif bindings(state, block) is None:
+        elif bindings(state, block, guarded=False) is None and bindings(state, block) is None:
             fail("reorder", block, "the values of its axes are not an affine map of the loops")
         if not block.block.iter_vars and any(
             uses_var(block.block.body, loop.loop.loop_var) for loop in chain if is_below(block, loop)

@@ -8,10 +8,10 @@ from tilewright.arith import Analyzer, IntervalSet
 from tilewright.ir import operators
 from tilewright.ir.expr import IntImm, PrimExpr, Range, Var, is_const
 from tilewright.tir.functor import substitute
-from tilewright.tir.schedule.analysis import conjunction
 from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.state import ScheduleState
 from tilewright.tir.stmt import Block, BlockRealize, For, ForKind, Stmt, stmt_list, stmt_seq
+from tilewright.tir.transform.lib.predicates import conjunction
 
 Wanted = Mapping[Var, IntervalSet]
 """For axes that need not run over all of their range: what they need to."""

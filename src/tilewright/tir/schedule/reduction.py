@@ -6,8 +6,6 @@ from tilewright.ir.expr import IterVar, PrimExpr, Var
 from tilewright.ir.functor import uses_var
 from tilewright.tir.functor import substitute
 from tilewright.tir.schedule.analysis import (
-    conjunction,
-    conjuncts,
     fail,
     is_below,
     loops_above,
@@ -21,6 +19,7 @@ from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.nest import copied_loop
 from tilewright.tir.schedule.state import ScheduleState, function_buffers
 from tilewright.tir.stmt import Block, BlockRealize, Stmt, stmt_seq
+from tilewright.tir.transform.lib.predicates import conjunction, conjuncts
 
 
 def split_predicate(

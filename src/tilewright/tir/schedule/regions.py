@@ -14,7 +14,6 @@ from tilewright.ir.functor import post_order, substitute_expr, uses_var
 from tilewright.tir.schedule.analysis import (
     all_loops_above,
     analyzer_for,
-    conjuncts,
     fail,
     is_below,
     loop_ranges,
@@ -23,8 +22,9 @@ from tilewright.tir.schedule.analysis import (
     scope_of,
 )
 from tilewright.tir.schedule.block_scope import BlockScope, DepKind, StmtSRef
-from tilewright.tir.stmt import Block, BlockRealize, For, IfThenElse, While
+from tilewright.tir.stmt import Block, BlockRealize, For, IfThenElse, Stmt, While
 from tilewright.tir.storage_rank import StorageRank, is_shared_by, storage_rank
+from tilewright.tir.transform.lib.predicates import conjuncts
 
 if TYPE_CHECKING:
     from tilewright.tir.schedule.state import ScheduleState
@@ -84,7 +84,7 @@ def certain_box(
     """A box every element of which the block writes in one iteration of ``place``, except for what is outside of
     the ranges given with it; None if there is no such region. ``as_declared`` takes it that one run of the block writes
     all of its region, whatever its body looks like, and that the threads that share the buffer write together."""
-    if not as_declared and not _stores_always(block.block):
+    if not as_declared and not _writes_all(state, block, region):
         return None
     realize = state.realize(block)
     below = loops_between(place, block)
@@ -112,6 +112,41 @@ def _stores_always(block: Block) -> bool:
     """True if every run of a block writes the whole of its regions: no condition or loop is inside."""
     first = block.body if block.init is None else block.init
     return not any(isinstance(one, (IfThenElse, While, For, Block)) for one in post_order(first))
+
+
+def is_straight(block: Block) -> bool:
+    """True if every run of a block runs all that is directly in it: no condition is around the blocks inside."""
+    waiting: list[Stmt] = [block.body]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, (IfThenElse, While)):
+            return False
+        if not isinstance(one, BlockRealize):
+            waiting += [child for child in one.children() if isinstance(child, Stmt)]
+    return True
+
+
+def _writes_all(state: ScheduleState, block: StmtSRef, region: BufferRegion) -> bool:
+    """True if every run of a block writes the whole of a region: by itself, or by the one block inside that does."""
+    if _stores_always(block.block):
+        return True
+    if block.block.init is not None or not is_straight(block.block):
+        return False
+    written = [
+        (one, part)
+        for one in state.child_blocks(block)
+        for part in one.block.writes
+        if part.buffer is region.buffer
+    ]
+    box = exact_box(state, block, *written[0]) if len(written) == 1 else None
+    if box is None:
+        return False
+    analyzer = analyzer_for(all_loops_above(block))
+    return all(
+        analyzer.can_prove_equal(side.min_value, bound.min)
+        and analyzer.can_prove_equal(operators.add(side.max_value, 1), operators.add(bound.min, bound.extent))
+        for side, bound in zip(box, region.region, strict=True)
+    )
 
 
 def exact_box(state: ScheduleState, place: StmtSRef, block: StmtSRef, region: BufferRegion) -> Box | None:

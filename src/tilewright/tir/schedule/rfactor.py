@@ -24,11 +24,11 @@ from tilewright.ir.expr import (
     Var,
     is_const,
 )
-from tilewright.ir.functor import post_order, uses_var
-from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
+from tilewright.ir.functor import uses_var
 from tilewright.tir.functor import substitute
 from tilewright.tir.schedule.analysis import (
-    conjunction,
+    all_loops_above,
+    analyzer_for,
     fail,
     is_below,
     loops_above,
@@ -45,6 +45,8 @@ from tilewright.tir.schedule.nest import copied_loop
 from tilewright.tir.schedule.reduction import split_predicate
 from tilewright.tir.schedule.state import ScheduleState, function_buffers
 from tilewright.tir.stmt import Block, BlockRealize, BufferStore, ForKind, IfThenElse, Stmt, stmt_seq
+from tilewright.tir.transform.lib.known_reduction import accumulated_value, same_indices
+from tilewright.tir.transform.lib.predicates import conjunction
 
 _IDENTITY = {Add: 0, Mul: 1}
 """The identity element; for minimum and maximum the initial value can be used twice."""
@@ -76,7 +78,10 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     require_stage_pipeline(name, info, block)
     data, reduced = loops_by_use(state, block)
     if loop not in reduced:
-        fail(name, loop, f"{block.label} does not reduce over it")
+        if loop in data or not is_const(loop.loop.extent, 1):
+            fail(name, loop, f"{block.label} does not reduce over it")
+        # The variable of a loop of one iteration is not in the values of the axes any more.
+        reduced = [one for one in loops_above(block) if one in reduced or one is loop]
     top = own_statement(state, block)
     for one in reduced:
         if one in data:
@@ -111,10 +116,13 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     shape.insert(position, loop.loop.extent)
     factored = new_buffer(update.buffer, f"{update.buffer.name}_rf", shape, update.buffer.data.storage_scope)
     buffers = {**function_buffers(state.function_of(block)), factored.data: factored}
-    first = _first_step(state, block, loop, reduced, update, factored, position, about_reduction)
+    others = [one for one in reduced if one is not loop]
+    as_predicate = about_reduction if _hold_at_first(block, others, about_reduction) else []
+    first, values = _first_step(
+        state, block, loop, reduced, update, factored, position, [] if as_predicate else about_reduction
+    )
     first = with_regions(first, buffers)
-    values = _first_values(state, block, loop, reduced)
-    nest: Stmt = BlockRealize(values, conjunction(about_data), first)
+    nest: Stmt = BlockRealize(values, conjunction([*about_data, *as_predicate]), first)
     for one in reversed(chain):
         nest = one.loop.replace(body=nest)
     kept = [
@@ -147,32 +155,12 @@ def _update_of(name: str, loop: StmtSRef, block: Block) -> _Update:
     if not (plain and isinstance(body, BufferStore) and isinstance(init, BufferStore)):
         fail(name, loop, f"block {block.name_hint} is not one store with one initialisation")
     combined = body.value
-    value = _value_added(body)
+    value = accumulated_value(body)
     known = isinstance(combined, (Add, Mul, Min, Max)) and value is not None
-    if not known or init.buffer is not body.buffer or not _same(init.indices, body.indices):
+    if not known or init.buffer is not body.buffer or not same_indices(init.indices, body.indices):
         fail(name, loop, f"block {block.name_hint} is not a sum, product, minimum or maximum")
     assert isinstance(combined, BinaryOpExpr) and value is not None
     return _Update(type(combined), body.buffer, body.indices, value, condition, init.value)
-
-
-def _value_added(store: BufferStore) -> PrimExpr | None:
-    """The value that a store accumulates into its element; None if it does something else."""
-    value = store.value
-    if not isinstance(value, (Add, Mul, Min, Max)):
-        return None
-    for old, new in ((value.a, value.b), (value.b, value.a)):
-        itself = (
-            isinstance(old, BufferLoad) and old.buffer is store.buffer and _same(old.indices, store.indices)
-        )
-        if itself and not any(
-            isinstance(one, BufferLoad) and one.buffer is store.buffer for one in post_order(new)
-        ):
-            return new
-    return None
-
-
-def _same(a: tuple[PrimExpr, ...], b: tuple[PrimExpr, ...]) -> bool:
-    return len(a) == len(b) and all(expr_deep_equal(one, other) for one, other in zip(a, b, strict=True))
 
 
 def _with(indices: tuple[PrimExpr, ...], position: int, extra: PrimExpr) -> list[PrimExpr]:
@@ -188,28 +176,38 @@ def _first_step(
     factored: Buffer,
     position: int,
     conditions: list[PrimExpr],
-) -> Block:
-    """Reduces over all loops but one: each of them is a separate axis. Conditions about them go into the body, so
-    that every result is initialised."""
+) -> tuple[Block, list[PrimExpr]]:
+    """Reduces over all loops but one: the block and the values of its axes. The loops of a reduction axis that uses
+    that one are separate axes. Conditions about them go into the body, so that every result is initialised."""
     old = block.block
+    pairs = list(zip(old.iter_vars, state.realize(block).iter_values, strict=True))
+    apart = _apart(loop, reduced, [value for axis, value in pairs if axis in _reductions(old)], conditions)
     mapping: dict[Var, PrimExpr] = {}
-    data: list[IterVar] = []
-    for axis in old.iter_vars:
-        if axis.iter_type != IterVar.CommReduce:
-            fresh = Var(axis.var.name, axis.var.dtype)
-            mapping[axis.var] = fresh
-            data.append(IterVar(axis.dom, fresh, axis.iter_type))
     loops: dict[Var, PrimExpr] = {}
-    axes: dict[StmtSRef, IterVar] = {}
-    for one in reduced:
+    axes: list[IterVar] = []
+    values: list[PrimExpr] = []
+
+    def split_off(one: StmtSRef, kind: int) -> None:
         fresh = Var(f"v_{one.loop.loop_var.name}", one.loop.loop_var.dtype)
         loops[one.loop.loop_var] = fresh
-        kind = IterVar.DataPar if one is loop else IterVar.CommReduce
-        axes[one] = IterVar(Range.from_min_extent(one.loop.min, one.loop.extent), fresh, kind)
-    ordered = [axes[loop], *data, *[axis for one, axis in axes.items() if one is not loop]]
-    for axis, value in zip(old.iter_vars, state.realize(block).iter_values, strict=True):
-        if axis.iter_type == IterVar.CommReduce:
+        axes.append(IterVar(Range.from_min_extent(one.loop.min, one.loop.extent), fresh, kind))
+        values.append(one.loop.loop_var)
+
+    split_off(loop, IterVar.DataPar)
+    for axis, value in pairs:
+        if axis.iter_type == IterVar.CommReduce and uses_var(value, [one.loop.loop_var for one in apart]):
+            for one in reduced:
+                if uses_var(value, one.loop.loop_var) and one.loop.loop_var not in loops:
+                    split_off(one, IterVar.CommReduce)
             mapping[axis.var] = substitute(value, loops)
+        else:
+            fresh = Var(axis.var.name, axis.var.dtype)
+            mapping[axis.var] = fresh
+            axes.append(IterVar(axis.dom, fresh, axis.iter_type))
+            values.append(value)
+    for one in apart:
+        if one.loop.loop_var not in loops:
+            split_off(one, IterVar.CommReduce)
     at = _with(update.indices, position, loops[loop.loop.loop_var])
     at = [substitute(index, mapping) for index in at]
     value = update.operation(BufferLoad(factored, at), substitute(update.value, mapping))
@@ -225,15 +223,41 @@ def _first_step(
         if identity is not None
         else substitute(update.start, mapping)
     )
-    return Block(ordered, [], [], f"{old.name_hint}_rf", body, BufferStore(factored, start, at))
+    return Block(axes, [], [], f"{old.name_hint}_rf", body, BufferStore(factored, start, at)), values
 
 
-def _first_values(
-    state: ScheduleState, block: StmtSRef, loop: StmtSRef, reduced: list[StmtSRef]
-) -> list[PrimExpr]:
-    pairs = zip(block.block.iter_vars, state.realize(block).iter_values, strict=True)
-    values = [value for axis, value in pairs if axis.iter_type != IterVar.CommReduce]
-    return [loop.loop.loop_var, *values, *[one.loop.loop_var for one in reduced if one is not loop]]
+def _hold_at_first(block: StmtSRef, loops: list[StmtSRef], conditions: list[PrimExpr]) -> bool:
+    """True if conditions hold in the first iteration of some loops, where a reduction over them is initialised: they
+    can be the predicate of its block."""
+    analyzer = analyzer_for(all_loops_above(block))
+    first = {one.loop.loop_var: one.loop.min for one in loops}
+    return all(analyzer.can_prove(substitute(condition, first)) for condition in conditions)
+
+
+def _reductions(block: Block) -> list[IterVar]:
+    return [axis for axis in block.iter_vars if axis.iter_type == IterVar.CommReduce]
+
+
+def _apart(
+    loop: StmtSRef, reduced: list[StmtSRef], values: list[PrimExpr], conditions: list[PrimExpr]
+) -> list[StmtSRef]:
+    """The loops that have to be axes of their own in the first step: the one to factor, those that a condition uses,
+    and those that share the value of a reduction axis with another of them."""
+    found = [
+        one
+        for one in reduced
+        if one is loop or any(uses_var(condition, one.loop.loop_var) for condition in conditions)
+    ]
+    while True:
+        shared = [value for value in values if uses_var(value, [one.loop.loop_var for one in found])]
+        more = [
+            one
+            for one in reduced
+            if one not in found and any(uses_var(value, one.loop.loop_var) for value in shared)
+        ]
+        if not more:
+            return found
+        found += more
 
 
 def _second_step(

@@ -27,12 +27,13 @@ from tilewright.tir.schedule import (
     sampling,
     storage_align,
 )
-from tilewright.tir.schedule.analysis import loops_above, scope_of
+from tilewright.tir.schedule.analysis import RefusedStep, loops_above, scope_of
 from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.instruction import Instruction, InstructionKind
 from tilewright.tir.schedule.random_variables import BlockRV, ExprRV, LoopRV, RandomVariable
 from tilewright.tir.schedule.state import ScheduleState
 from tilewright.tir.schedule.trace import Trace
+from tilewright.tir.script.marking import print_marked
 from tilewright.tir.stmt import Block, For
 
 ERROR_RENDER_LEVELS = ("detail", "fast", "none")
@@ -213,10 +214,13 @@ class Schedule:
 
     def _rendered(self, error: ScheduleError) -> ScheduleError:
         if self._error_render_level == "fast":
+            if isinstance(error, RefusedStep) and error.brief != error.message:
+                return ScheduleError(error.brief, span=error.span)
             return error
         if self._error_render_level == "none":
             return ScheduleError("the step was refused (not rendered)", span=error.span)
-        return ScheduleError(f"{error.message}\n{self.mod.script()}", span=error.span)
+        marked = error.statements if isinstance(error, RefusedStep) else []
+        return ScheduleError(f"{error.message}\n{print_marked(self.mod, marked)}", span=error.span)
 
     def _record(
         self,
@@ -246,9 +250,17 @@ class Schedule:
             matching = [one for one in below if one.block.name_hint == name]
             if len(matching) != 1:
                 known = ", ".join(dict.fromkeys(one.block.name_hint for one in below))
-                count = f"{len(matching)} blocks" if matching else "no block"
-                raise ScheduleError(
-                    f"get_block: function {func_name} has {count} of the name {name}; its blocks are: {known}",
+                if matching:
+                    raise RefusedStep(
+                        f"get_block: Found {len(matching)} blocks with the name: {name}",
+                        matching,
+                        span=user_span(),
+                    )
+                raise RefusedStep(
+                    f"get_block: Cannot find a block with the name: {name}; the blocks of function {func_name} are: "
+                    f"{known}",
+                    [],
+                    brief=f"get_block: Cannot find a block with the specified name, {name}, in function {func_name}",
                     span=user_span(),
                 )
             return matching[0]

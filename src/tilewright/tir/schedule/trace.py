@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tilewright.ir.convert import convert
 from tilewright.ir.expr import IntImm
 from tilewright.support.errors import ScheduleError
 from tilewright.tir.schedule.instruction import Instruction, InstructionKind, is_variable
@@ -21,11 +22,11 @@ _POSTPROC = "EnterPostproc"
 
 
 class Trace:
-    """Steps in order, and the decisions of those that sample."""
+    """Steps in order, and the decisions of those that sample, whose numbers are constants (``IntImm``)."""
 
     def __init__(self, insts: Sequence[Instruction], decisions: Mapping[Instruction, Any]) -> None:
         self.insts = list(insts)
-        self.decisions = dict(decisions)
+        self.decisions = {inst: _constant(decision) for inst, decision in decisions.items()}
 
     def get_decision(self, inst: Instruction) -> Any:
         """The decision of a sampling step; None for other steps."""
@@ -35,7 +36,7 @@ class Trace:
         """Add a step."""
         self.insts.append(inst)
         if decision is not None:
-            self.decisions[inst] = decision
+            self.decisions[inst] = _constant(decision)
 
     def pop(self) -> Instruction | None:
         """Take the last step away and give it; None of an empty trace."""
@@ -79,13 +80,15 @@ class Trace:
                 [inst.kind.name, inputs, list(inst.attrs), [_new_name(one, names) for one in inst.outputs]]
             )
             if inst in self.decisions:
-                decided.append([number, self.decisions[inst]])
+                decided.append([number, _number(self.decisions[inst])])
         return [steps, decided]
 
     def as_python(self, remove_postproc: bool = False) -> list[str]:
         """The steps as Python statements on a schedule ``sch``."""
         names: dict[Any, str] = {}
-        return [_statement(inst, self.decisions.get(inst), names) for inst in self._kept(remove_postproc)]
+        return [
+            _statement(inst, _number(self.decisions.get(inst)), names) for inst in self._kept(remove_postproc)
+        ]
 
     def with_decision(self, inst: Instruction, decision: Any, remove_postproc: bool) -> Trace:
         """The trace with another decision of one step."""
@@ -179,6 +182,20 @@ def _plain(value: Any, names: Mapping[Any, str]) -> Any:
     if is_variable(value):
         return names[value]
     return int(value.value) if isinstance(value, IntImm) else value
+
+
+def _constant(decision: Any) -> Any:
+    """A decision with its numbers as constants."""
+    if isinstance(decision, (list, tuple)):
+        return [_constant(one) for one in decision]
+    return convert(decision)
+
+
+def _number(decision: Any) -> Any:
+    """A decision in plain numbers."""
+    if isinstance(decision, (list, tuple)):
+        return [_number(one) for one in decision]
+    return int(decision.value) if isinstance(decision, IntImm) else decision
 
 
 def _statement(inst: Instruction, decision: Any, names: dict[Any, str]) -> str:

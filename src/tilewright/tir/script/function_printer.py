@@ -138,9 +138,11 @@ def print_function(func: Any, prefix: str = "T", show_meta: bool = False) -> str
     )
 
 
-def print_module(module: IRModule, prefix: str = "T", show_meta: bool = False) -> str:
+def print_module(
+    module: IRModule, prefix: str = "T", show_meta: bool = False, *, printer: FunctionPrinter | None = None
+) -> str:
     """A module in TVMScript: a class of functions. Functions of other levels are named in a comment."""
-    printer = FunctionPrinter(prefix, names=_names(prefix))
+    printer = printer or FunctionPrinter(prefix, names=_names(prefix))
     printer.line("@tvm.script.ir_module")
     printer.line("class Module:")
     printer.depth = 1

@@ -423,6 +423,9 @@ class ExpressionParser:
                     node, "a region that is used as a value is a vector along the last dimension"
                 )
             indices.append(bounds.min if extent == 1 else Ramp(bounds.min, 1, extent))
+        if all(not isinstance(index, Ramp) for index in indices):
+            at = ", ".join(str(index) for index in indices)
+            raise self.error(node, f"a slice is not one element: write {region.buffer.name}[{at}]")
         return BufferLoad(region.buffer, indices)
 
     # Calls

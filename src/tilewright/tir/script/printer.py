@@ -53,6 +53,9 @@ def storage_pointer(dtype: DataType, scope: str) -> PointerType:
 class StatementPrinter(ValuePrinter):
     """Writes statements; ``names`` knows what is in scope."""
 
+    shows_zero = False
+    """True if loops show that they start at zero."""
+
     def __init__(self, prefix: str = "T", *, short: bool = False, names: NameTable | None = None) -> None:
         super().__init__(prefix, short=short)
         self.names = names or NameTable(frozenset({prefix}))
@@ -244,7 +247,7 @@ class StatementPrinter(ValuePrinter):
         self.write(f" in {self.prefix}{_LOOPS[int(node.kind)]}(")
         stop = range_stop(node.min, node.extent)
         assert stop is not None
-        if not is_const(node.min, 0):
+        if self.shows_zero or not is_const(node.min, 0):
             self.print(node.min)
             self.write(", ")
         self.print(stop)

@@ -28,6 +28,7 @@ from tilewright.tir.transform.keep_functions import KeepFunctions
 from tilewright.tir.transform.legalize_packed_calls import LegalizePackedCalls
 from tilewright.tir.transform.lift_attr_scope import LiftAttrScope
 from tilewright.tir.transform.loop_partition import LoopPartition
+from tilewright.tir.transform.lower_cross_thread_reduction import LowerCrossThreadReduction
 from tilewright.tir.transform.lower_custom_datatypes import LowerCustomDatatypes
 from tilewright.tir.transform.lower_device_storage_access_info import LowerDeviceStorageAccessInfo
 from tilewright.tir.transform.lower_init_block import LowerInitBlock
@@ -89,6 +90,7 @@ __all__ = [
     "LegalizePackedCalls",
     "LiftAttrScope",
     "LoopPartition",
+    "LowerCrossThreadReduction",
     "LowerCustomDatatypes",
     "LowerDeviceStorageAccessInfo",
     "LowerInitBlock",

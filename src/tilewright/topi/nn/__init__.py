@@ -103,7 +103,16 @@ from tilewright.topi.nn.packed_lane_products import (
 )
 from tilewright.topi.nn.pad import mirror_pad, pad
 from tilewright.topi.nn.pooling import pool1d, pool2d, pool3d, pool_grad
-from tilewright.topi.nn.qnn import simulated_dequantize, simulated_quantize
+from tilewright.topi.nn.qnn import (
+    SQNN_CODE_TO_DTYPE,
+    SQNN_DISABLE,
+    SQNN_DTYPE_TO_CODE,
+    SQNN_INT8,
+    SQNN_INT32,
+    SQNN_UINT8,
+    simulated_dequantize,
+    simulated_quantize,
+)
 from tilewright.topi.nn.recurrent import recurrent, recurrent_block
 from tilewright.topi.nn.softmax import fast_softmax, log_softmax, softmax, softmax_common
 from tilewright.topi.nn.space_to_batch_nd import space_to_batch_nd

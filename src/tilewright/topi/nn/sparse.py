@@ -31,14 +31,13 @@ def _times_dense(
 ) -> Tensor:
     """``out[m, row] = sum(element(dense, m, column) * sparse[row, column])``, added as ``sum_types`` says."""
     rows = simplify(indptr.shape[0] - 1)
-    if len(data.shape) not in (1, 3):
+    if len(data.shape) not in (1, 2, 3):
         raise InvalidShapeError(
-            f"the values of a sparse matrix have 1 (CSR) or 3 (BSR) dimensions, not {len(data.shape)}"
+            "the values of a sparse matrix have 1 (CSR), 2 (BSR with blocks of one column) or 3 (BSR) dimensions, not "
+            f"{len(data.shape)}"
         )
     # A block is unrolled in the code, so its size is part of it.
-    block_rows, block_columns = (
-        [get_const_int(extent) for extent in data.shape[1:]] if len(data.shape) == 3 else (1, 1)
-    )
+    block_rows, block_columns = [*[get_const_int(extent) for extent in data.shape[1:]], 1, 1][:2]
     inner, _ = sum_types(result, None)
 
     def body(builder: Any, ins: Any, outs: Any) -> None:
