@@ -63,7 +63,7 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
         UnifyThreadBinding(),
         CompactBufferAllocation(),
         LowerMatchBuffer(),
-        FlattenBuffer(),
+        FlattenBuffer(likely_predicates=True),
         BF16Legalize(),
         NarrowDataType(INDEX_BITS),
         Simplify(),
