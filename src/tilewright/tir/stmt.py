@@ -18,7 +18,17 @@ from typing import Any, Final
 
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, BufferRegion
-from tilewright.ir.expr import DataProducer, ExprLike, FloatImm, IntImm, IterVar, PrimExpr, Range, StringImm, Var
+from tilewright.ir.expr import (
+    DataProducer,
+    ExprLike,
+    FloatImm,
+    IntImm,
+    IterVar,
+    PrimExpr,
+    Range,
+    StringImm,
+    Var,
+)
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Child, Children, Defines, Node, OptionalChild, node

@@ -184,7 +184,8 @@ def _guarded(
         source = [substitute_expr(one, mapping) for one in value.source]
         init = [substitute_expr(one, mapping) for one in value.init]
         held = operators.logical_and(substitute_expr(value.condition, mapping), condition)
-        return Reduce(value.combiner, source, reductions, held, value.value_index, init, value.span)
+        combiner = value.combiner.map_children(lambda one: substitute_expr(one, mapping))
+        return Reduce(combiner, source, reductions, held, value.value_index, init, value.span)
     made = substitute_expr(value, mapping)
     if not guards:
         return made

@@ -160,7 +160,6 @@ class _Collector:
                 if id(self.variable) in variables:
                     self.conditions.append((condition, dict(self.ranges), guards_all and condition is part))
 
-
     def _choices_in(self, expr: Any) -> None:
         """The conditions of the choices that an expression makes."""
         for part in post_order(expr):
