@@ -56,6 +56,9 @@ def schedule_to_module(
     if args is None:
         raise LoweringError("lowering a schedule needs the list of its arguments")
     normalized = sch.normalize()
+    for argument in args:
+        if isinstance(argument, Tensor) and argument in normalized:
+            normalized[argument].require_global()
     ranges = infer_bound(normalized)
     keep_trivial = bool(PassContext.current().get("tir.debug_keep_trivial_loop"))
     body = schedule_ops(normalized, ranges, keep_trivial)
