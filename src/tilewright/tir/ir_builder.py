@@ -144,6 +144,9 @@ class BufferVar:
             stored = operators.as_expr(value)
         if stored.dtype is kind.element and kind.lanes > 1:
             stored = operators.cast(kind, stored)
+        if stored.dtype.is_int and kind.is_int and stored.dtype.lanes == kind.lanes:
+            # Whether a loop counts in 32 or 64 bits depends on its ends.
+            stored = operators.cast(kind, stored)
         if stored.dtype is not kind:
             raise ExpressionError(
                 f"data type does not match content type: {stored.dtype} is stored into {self._buffer_var.name}, "
