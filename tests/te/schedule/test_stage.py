@@ -394,7 +394,7 @@ def test_set_store_predicate() -> None:
 
 
 def test_set_scope() -> None:
-    """The scope is where the result is kept; an argument of the function lives in global memory."""
+    """The scope is where the result is kept; an output that the caller takes lives in global memory."""
     a, b, c, s = chain()
     s[b].set_scope("local")
     allocations = parts(tvm.lower(s, [a, c])["main"], tir.Allocate)

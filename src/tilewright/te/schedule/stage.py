@@ -413,9 +413,9 @@ class Stage(Object):
         self._record("set_scope", scope)
 
     def require_global(self) -> None:
-        """Refuse a scope for what an argument of the function holds: it lives in memory that the caller gives."""
-        if self.scope not in ("", "global"):
-            self.fail("set_scope", None, f"an argument lives in global memory, not in {self.scope!r}")
+        """Refuse the scope of an output that the caller's memory holds."""
+        if self.is_output and self.scope not in ("", "global"):
+            self.fail("set_scope", None, f"an output lives in global memory, not in {self.scope!r}")
 
     def storage_align(self, axis: IterVar, factor: int, offset: int) -> None:
         """Make the stride of an axis a multiple of ``factor`` plus ``offset``."""
