@@ -150,13 +150,14 @@ def test_loop_kind_and_annotations() -> None:
 
 
 def test_allocations_and_pointer_types() -> None:
-    """Allocated memory is bound; its type and scope count."""
+    """Allocated memory is bound; its type and scope count, and no scope is the global one."""
 
     def program(dtype: str, scope: str) -> Stmt:
         pointer = Var("buf", PointerType(PrimType(dtype), scope))
         return Allocate(pointer, dtype, [16], True, Store(pointer, operators.const(0, dtype), 0))
 
     check(program("float32", ""), program("float32", ""), True)
+    check(program("float32", ""), program("float32", "global"), True)
     check(program("float32", ""), program("float32", "shared"), False)
     check(program("float32", ""), program("int32", ""), False)
 

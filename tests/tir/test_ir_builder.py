@@ -240,3 +240,15 @@ def test_loops_without_names():
     with builder.for_range(0, 2, name="row") as row:
         names.append(row.name)
     assert names == ["i", "j", "k", "i_0", "i_1", "row"]
+
+
+def test_loops_count_in_the_width_of_their_ends():
+    """A loop with an int64 end counts in int64; what it stores has the width of the buffer."""
+    builder = ir_builder.create()
+    places = builder.pointer("int32", name="P")
+    with builder.for_range(0, tir.IntImm("int64", 4), name="i") as i:
+        places[i] = i
+    loop = builder.get()
+    assert loop.loop_var.dtype == "int64" and loop.body.value.dtype == "int32"
+    with ir_builder.create().for_range(0, 4, name="j") as j:
+        assert j.dtype == "int32"

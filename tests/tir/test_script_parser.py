@@ -418,3 +418,17 @@ def test_attributes_come_back() -> None:
     assert again.attrs["list"][1] == [2.5, "x"]
     target = from_source(PrimFunc([], Evaluate(0), attrs={"target": Target("llvm -mcpu=generic")}).script())
     assert isinstance(target, PrimFunc) and str(target.attrs["target"]) == str(Target("llvm -mcpu=generic"))
+
+
+def test_virtual_threads_are_launched_as_such() -> None:
+    """``T.launch_thread`` of a virtual thread is the attribute that ``FlattenBuffer`` writes, and is printed so."""
+
+    @T.prim_func
+    def virtual(a: T.handle) -> None:
+        A = T.match_buffer(a, (4,), "float32")
+        v = T.env_thread("vthread")
+        T.launch_thread(v, 4)
+        A[v] = 1.0
+
+    assert virtual.body.attr_key == "virtual_thread"
+    assert "T.launch_thread(v, 4)" in virtual.script()

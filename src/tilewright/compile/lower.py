@@ -42,6 +42,10 @@ def get_binds(
     return bound, arguments
 
 
+FROM_SCHEDULE = "from_legacy_te_schedule"
+"""The attribute of a function that was made from a schedule of tensor expressions."""
+
+
 def schedule_to_module(
     sch: Schedule,
     args: Sequence[Tensor | Buffer | Var] | None = None,
@@ -52,11 +56,15 @@ def schedule_to_module(
     if args is None:
         raise LoweringError("lowering a schedule needs the list of its arguments")
     normalized = sch.normalize()
+    for argument in args:
+        if isinstance(argument, Tensor) and argument in normalized:
+            normalized[argument].require_global()
     ranges = infer_bound(normalized)
     keep_trivial = bool(PassContext.current().get("tir.debug_keep_trivial_loop"))
     body = schedule_ops(normalized, ranges, keep_trivial)
     function = to_prim_func(args, body, binds)
-    return IRModule({name: function.with_attr({"global_symbol": name, **_aliasing()})})
+    attributes = {"global_symbol": name, FROM_SCHEDULE: True, **_aliasing()}
+    return IRModule({name: function.with_attr(attributes)})
 
 
 def _aliasing() -> dict[str, Any]:

@@ -150,11 +150,13 @@ def fields_in_order(node_class: type[Node]) -> tuple[tuple[str, Role], ...]:
 
 def field_value(node: Any, name: str) -> Any:
     """The value of a field; the buffers of a function's parameters come in the order of the parameters, the types of
-    constructors' arguments in the order of the constructors."""
+    constructors' arguments in the order of the constructors; memory without a scope is global."""
     if name == "parameter_buffers":
         return tuple([node.buffer_map.get(parameter) for parameter in node.params])
     if name == "constructor_inputs":
         return tuple([constructor.inputs for constructor in node.constructors])
+    if name == "storage_scope":
+        return node.storage_scope or "global"
     return getattr(node, name)
 
 

@@ -21,6 +21,7 @@ from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.expr import Var
 from tilewright.ir.op import Op
 from tilewright.ir.structural import COMPUTED, VARIABLES, Role, as_plain, field_value, fields_in_order
+from tilewright.ir.type import PointerType
 from tilewright.support.dtype import DataType
 from tilewright.support.node import Node
 from tilewright.support.recursion import recursion_room
@@ -155,7 +156,7 @@ class _Hasher:
         if isinstance(variable, GraphVariable):
             kind = self.hash(variable.type_annotation, Role.USE)
         else:
-            kind = _text_hash(str(variable.type_annotation if isinstance(variable, Var) else variable.kind))
+            kind = _text_hash(_kind_text(variable))
         level = self.levels.get(variable)
         if level is not None:
             return _combine(_combine(_text_hash("bound"), level), kind)
@@ -184,6 +185,16 @@ def _scalar_hash(value: Any) -> int:
             _text_hash(f"{value.dtype}{value.shape}"), _bytes_hash(np.ascontiguousarray(value).tobytes())
         )
     return _text_hash(repr(value))
+
+
+def _kind_text(variable: Any) -> str:
+    """What makes two variables different beside their definitions; memory without a scope is global."""
+    if not isinstance(variable, Var):
+        return str(variable.kind)
+    annotation = variable.type_annotation
+    if isinstance(annotation, PointerType) and annotation.storage_scope == "global":
+        annotation = PointerType(annotation.element_type)
+    return str(annotation)
 
 
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:

@@ -74,10 +74,20 @@ class PrimType(Type):
 
 @node
 class PointerType(Type):
-    """A pointer to elements of a type, in a storage scope ("" or "global", "shared", "local", ...)."""
+    """A pointer to elements of a type, in a storage scope ("shared", "local", ...; "" and "global" are the same)."""
 
     element_type: Type
     storage_scope: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PointerType)
+            and self.element_type == other.element_type
+            and (self.storage_scope or "global") == (other.storage_scope or "global")
+        )
+
+    def __hash__(self) -> int:
+        return hash((PointerType, self.element_type, self.storage_scope or "global"))
 
 
 @node

@@ -144,6 +144,9 @@ class BufferVar:
             stored = operators.as_expr(value)
         if stored.dtype is kind.element and kind.lanes > 1:
             stored = operators.cast(kind, stored)
+        if stored.dtype.is_int and kind.is_int and stored.dtype.lanes == kind.lanes:
+            # Whether a loop counts in 32 or 64 bits depends on its ends.
+            stored = operators.cast(kind, stored)
         if stored.dtype is not kind:
             raise ExpressionError(
                 f"data type does not match content type: {stored.dtype} is stored into {self._buffer_var.name}, "
@@ -199,14 +202,19 @@ class IRBuilder:
         self.emit(lambda body: AttrStmt(holder, attr_key, attribute, body))
 
     def for_range(
-        self, begin: ExprLike, end: ExprLike, name: str = "i", dtype: str = "int32", kind: str = "serial"
+        self, begin: ExprLike, end: ExprLike, name: str = "i", dtype: str | None = None, kind: str = "serial"
     ) -> WithScope:
-        """A loop from ``begin`` to ``end``, the end left out; the block gets the loop variable."""
+        """A loop from ``begin`` to ``end``, the end left out; the block gets the loop variable.
+
+        Without a ``dtype`` the variable is an int64 if one of the ends is, and else an int32.
+        """
         if kind not in _KINDS:
             raise ExpressionError(f"a loop is one of {', '.join(_KINDS)}, not {kind!r}")
+        start, stop = operators.as_expr(begin), operators.as_expr(end)
+        if dtype is None:
+            dtype = "int64" if "int64" in (start.dtype, stop.dtype) else "int32"
         variable = Var(self._loop_name() if name == "i" else name, dtype)
-        start = operators.as_expr(begin)
-        extent = operators.subtract(end, start)
+        extent = operators.subtract(stop, start)
 
         def make(body: Stmt) -> Stmt:
             return For(variable, start, extent, _KINDS[kind], body)

@@ -65,7 +65,7 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
         UnifyThreadBinding(),
         CompactBufferAllocation(),
         LowerMatchBuffer(),
-        FlattenBuffer(),
+        FlattenBuffer(likely_predicates=True),
         BF16Legalize(),
         NarrowDataType(INDEX_BITS),
         Simplify(),
@@ -73,7 +73,7 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
     ]
     if not simple_mode:
         # Guards leave the hot loops. This must come before vectorization, which cannot look past a guard.
-        passes.append(LoopPartition(constant_loops=True))
+        passes.append(LoopPartition(constant_loops=True, from_zero=False))
     # Products that a schedule gives to the matrix unit are single calls after this, next to their loops.
     passes.append(UseMatrixUnit())
     # Every loop kind but serial, parallel and thread binding is gone after this.

@@ -18,7 +18,17 @@ from typing import Any, Final
 
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, BufferRegion
-from tilewright.ir.expr import DataProducer, ExprLike, IterVar, PrimExpr, Range, StringImm, Var
+from tilewright.ir.expr import (
+    DataProducer,
+    ExprLike,
+    FloatImm,
+    IntImm,
+    IterVar,
+    PrimExpr,
+    Range,
+    StringImm,
+    Var,
+)
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Child, Children, Defines, Node, OptionalChild, node
@@ -445,7 +455,7 @@ NO_OP = Evaluate(0)
 def is_no_op(stmt: Stmt | None) -> bool:
     """True for None and for the evaluation of a constant."""
     return stmt is None or (
-        isinstance(stmt, Evaluate) and not stmt.value.children() and not hasattr(stmt.value, "op")
+        isinstance(stmt, Evaluate) and isinstance(stmt.value, (IntImm, FloatImm, StringImm))
     )
 
 

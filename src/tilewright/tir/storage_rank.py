@@ -37,6 +37,11 @@ def thread_rank(tag: str) -> int | None:
     return 1 if tag.startswith(("threadIdx.", "vthread", "cthread")) else None
 
 
+def thread_attribute(tag: str) -> str:
+    """The key of the attribute that launches the threads of a tag; virtual threads become code of one thread."""
+    return "virtual_thread" if tag.startswith(("vthread", "cthread")) else "thread_extent"
+
+
 def default_storage_rank(innermost_thread: int) -> StorageRank:
     """Where a stage computed at this depth of threads keeps its result, by default."""
     return {-1: StorageRank.GLOBAL, 0: StorageRank.SHARED}.get(innermost_thread, StorageRank.LOCAL)

@@ -193,3 +193,22 @@ def test_caches_of_caches() -> None:
     for one in local:
         s[one].compute_at(s[cache], k_inner)
     check(s, [a, b, c], *product())
+
+
+def test_cache_of_a_reduction_that_depends_on_the_element() -> None:
+    """The range of a reduction and its combiner may use the index of the element; the cache uses its own."""
+    x = te.placeholder((10,), name="X", dtype="float32")
+
+    def element(n):
+        k = te.reduce_axis((0, n), "k")
+        limited = te.comm_reducer(
+            lambda a, b: te.min(a + b, n.astype("float32")), lambda dtype: tir.const(0, dtype), "limited"
+        )
+        return limited(x[k], axis=k)
+
+    y = te.compute((10,), element, name="Y")
+    s = te.create_schedule(y.op)
+    s.cache_write(y, "local")
+    values, result = np.full(10, 2, "float32"), np.zeros(10, "float32")
+    tvm.build(s, [x, y], "llvm")(values, result)
+    np.testing.assert_array_equal(result, np.arange(10, dtype="float32"))

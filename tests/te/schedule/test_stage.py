@@ -394,13 +394,14 @@ def test_set_store_predicate() -> None:
 
 
 def test_set_scope() -> None:
-    """The scope is where the result is kept; an output lives in global memory."""
+    """The scope is where the result is kept; an output that the caller takes lives in global memory."""
     a, b, c, s = chain()
     s[b].set_scope("local")
     allocations = parts(tvm.lower(s, [a, c])["main"], tir.Allocate)
     assert [one.buffer_var.type_annotation.storage_scope for one in allocations] == ["local"]
-    refused(s, lambda: s[c].set_scope("shared"), "set_scope on stage C", "global memory")
     refused(s, lambda: s[b].set_scope(3), "set_scope on stage B", "3 is not the name")  # type: ignore[arg-type]
+    s[c].set_scope("shared")
+    refused(s, lambda: tvm.lower(s, [a, c]), "set_scope on stage C", "global memory, not in 'shared'")
 
 
 def test_storage_align() -> None:

@@ -110,3 +110,51 @@ def test_memory_that_threads_share(apply, nodes_of, scope, shape):
     after = apply(tir.PrimFunc([a], kernel), CompactBufferAllocation())
     (made,) = nodes_of(after.body, tir.Block)
     assert [extent.value for extent in made.alloc_buffers[0].shape] == shape
+
+
+def realized(body, alloc=(), reads=(), writes=(), predicate=True):
+    """A block without axes around a statement."""
+    return tir.BlockRealize([], predicate, tir.Block([], reads, writes, "b", body, alloc_buffers=alloc))
+
+
+def shape_after(apply, nodes_of, function, name):
+    """The shape of an allocated buffer after the pass."""
+    after = apply(function, CompactBufferAllocation())
+    buffers = [one for block in nodes_of(after.body, tir.Block) for one in block.alloc_buffers]
+    (found,) = [one for one in buffers if one.name == name]
+    return [extent.value for extent in found.shape], after
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        (lambda i: i < 5, (5, 3)),
+        (lambda i: tir.all(i >= 3, i * 2 < 13), (4, 8)),
+        (lambda i: tir.any(i < 2, i >= 6), (8, 4)),
+        (lambda i: tir.Not(i > 2), (3, 5)),
+        (lambda i: i * i < 9, (8, 8)),
+    ],
+)
+def test_conditions_narrow_both_branches(apply, agree, nodes_of, condition, kept):
+    """Each branch keeps the elements for which its condition can hold; what is not linear narrows nothing."""
+    a = tir.decl_buffer((8,), "int32", "A")
+    b, c = (tir.decl_buffer((8,), "int32", name) for name in "BC")
+    i = tir.Var("i", "int32")
+    then_case = tir.SeqStmt([tir.BufferStore(b, i, [i]), tir.BufferStore(a, b[i] + 1, [i])])
+    else_case = tir.SeqStmt([tir.BufferStore(c, i, [i]), tir.BufferStore(a, c[i] * 2, [i])])
+    loop_ = tir.For(i, 0, 8, 0, tir.IfThenElse(condition(i), then_case, else_case))
+    before = tir.PrimFunc([a], realized(loop_, [b, c]))
+    for name, extent in zip("BC", kept, strict=True):
+        shape, after = shape_after(apply, nodes_of, before, name)
+        assert shape == [extent]
+    agree(before, after, np.zeros(8, "int32"))
+
+
+def test_pointers_reach_the_declared_region(apply, nodes_of):
+    """A block that says what it writes through a pointer bounds the buffer; one that says nothing may reach it all."""
+    a = tir.decl_buffer((64,), "int32", "A")
+    i = tir.Var("i", "int32")
+    for declared, extent in (([tir.BufferRegion(a, [Range.from_min_extent(i, 3)])], 18), ([], 64)):
+        inner = realized(tir.Store(a.data, i, i), writes=declared)
+        function = tir.PrimFunc([], realized(tir.For(i, 0, 16, 0, inner), [a]))
+        assert shape_after(apply, nodes_of, function, "A")[0] == [extent]

@@ -75,13 +75,13 @@ def one_block(body, alloc=(), predicate=True):
 
 
 def test_predicates_are_likely(apply, agree):
-    """Each condition of a block is marked as one that nearly always holds: ``LoopPartition`` splits off its end."""
+    """Where asked for, each condition of a block is marked likely: ``LoopPartition`` splits off its end."""
     b = tir.decl_buffer((8,), "int32", "B")
     i, j = tir.Var("i", "int32"), tir.Var("j", "int32")
     index = i * 3 + j
     block = one_block(tir.BufferStore(b, index, [index]), predicate=tir.all(index < 8, i < 3))
     before = tir.PrimFunc([b], tir.For(i, 0, 4, 0, tir.For(j, 0, 3, 0, block)))
-    after = apply(before, FlattenBuffer())
+    after = apply(before, FlattenBuffer(likely_predicates=True))
     outer = after.body.body.body
     assert (
         str(outer.condition) == "T.likely(i * 3 + j < 8)"

@@ -378,3 +378,19 @@ def test_nested_tails_leave_no_guard(nodes_of):
     values, result = np.random.default_rng(0).random((rows, 8), dtype="float32"), np.zeros(rows, "float32")
     interpret(lowered, values, result)
     np.testing.assert_allclose(result, values.sum(1), rtol=1e-5)
+
+
+def test_hint_splits_at_choices(apply, agree, nodes_of):
+    """A hinted loop is split at the condition of a choice inside an expression, and each part counts from zero."""
+    builder = tir.ir_builder.create()
+    a, b = builder.pointer("int32", name="A"), builder.pointer("int32", name="B")
+    with builder.for_range(0, 32, name="i") as i:
+        b[i] = tir.if_then_else(i < 12, a[i], a[i] * 2)
+    loop = builder.get()
+    hinted = tir.AttrStmt(loop.loop_var, "pragma_loop_partition_hint", 1, loop)
+    before = tir.PrimFunc([a.asobject(), b.asobject()], hinted)
+    after = apply(before, LoopPartition(), Simplify())
+    first, second = nodes_of(after.body, tir.For)
+    assert [(one.min.value, one.extent.value) for one in (first, second)] == [(0, 12), (0, 20)]
+    assert not nodes_of(after.body, tir.Call)
+    agree(before, after, np.arange(32, dtype="int32"), np.zeros(32, "int32"))

@@ -99,3 +99,26 @@ def test_narrow_program_is_the_same_object():
     assert narrow_data_type(narrow, 32) is narrow
     with pytest.raises(LoweringError, match="17 bits"):
         narrow_data_type(stmt, 17)
+
+
+def test_thread_index_takes_the_type_of_its_extent(apply, nodes_of):
+    """Thread indices are as wide as their extents where an index of them does not fit, and narrow where it does."""
+    for extent, dtype in ((2**30, "int64"), (2, "int32")):
+        builder = tir.ir_builder.create()
+        a = builder.pointer("int32", name="A")
+        block = tir.IterVar(None, tir.Var("bx", "int32"), 1, "blockIdx.x")
+        thread = tir.IterVar(None, tir.Var("tx", "int32"), 1, "threadIdx.x")
+        builder.scope_attr(block, "thread_extent", long(extent))
+        builder.scope_attr(thread, "thread_extent", long(32))
+        a[block.var * long(32) + thread.var] = 1
+        after = apply(tir.PrimFunc([a.asobject()], builder.get()), NarrowDataType(32))
+        assert [attr.node.var.dtype for attr in nodes_of(after.body, tir.AttrStmt)] == [dtype, dtype]
+        (store,) = nodes_of(after.body, tir.Store)
+        assert store.index.dtype == dtype
+
+
+def test_constant_index_becomes_narrow(apply):
+    """An index without variables is narrow too."""
+    a = tir.Var("A", "handle")
+    before = tir.PrimFunc([a], tir.Store(a, tir.const(1, "int32"), long(7)))
+    assert apply(before, NarrowDataType(32)).body.index.dtype == "int32"

@@ -263,6 +263,15 @@ def test_prefetch_touches_every_cache_line(apply, nodes_of):
     assert expr_deep_equal(load.index, row * 64 + after.body.loop_var * 16)
 
 
+def test_prefetch_joins_short_rows(apply, nodes_of):
+    """Rows of four floats share a cache line: eight of them need two hints; part of a row needs one a row."""
+    a = tir.decl_buffer((100, 4), name="A")
+    for length, hints in ((4, 2), (3, 8)):
+        body = tir.Prefetch(a, [Range.from_min_extent(0, 8), Range.from_min_extent(0, length)])
+        after = apply(function_of([a], body), StorageFlatten(64))
+        assert [loop.extent.value for loop in nodes_of(after.body, tir.For)] == [hints]
+
+
 def test_bounds_for_instrumentation(apply, nodes_of):
     """``create_bound_attribute`` attaches the number of elements of every buffer."""
     a, temporary = tir.decl_buffer((4, 8), "int32", "A"), tir.decl_buffer((4, 8), "int32", "T")

@@ -102,3 +102,17 @@ def test_unknown_extent_is_an_error():
     a, i, n = tir.Var("A", "handle"), tir.Var("row", "int32"), tir.Var("n", "int32")
     with pytest.raises(LoweringError, match="row cannot be unrolled"):
         unroll_loops(tir.For(i, 0, n, tir.ForKind.UNROLLED, tir.Store(a, i, i)))
+
+
+def test_one_iteration_is_its_body(apply, agree):
+    """With an extent of one allowed, a loop of one iteration goes whatever loops are inside."""
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int64", name="A")
+    with builder.for_range(0, 1, name="i") as i:
+        a[i] = tir.const(3, "int64")
+        with builder.for_range(0, 10, name="j") as j:
+            a[j + 1] = a[i] + tir.const(1, "int64")
+    before = tir.PrimFunc([a.asobject()], builder.get())
+    after = apply(before, UnrollLoop(auto_max_extent=1, explicit_unroll=False))
+    assert isinstance(after.body[0], tir.Store) and isinstance(after.body[1], tir.For)
+    agree(before, after, np.zeros(11, "int64"))

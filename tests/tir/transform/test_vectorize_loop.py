@@ -349,3 +349,16 @@ def test_a_read_that_both_values_make_stays_plain():
         for node in post_order(vectorize_loops(builder.get()))
         if isinstance(node, tir.Load)
     )
+
+
+def test_vectors_of_all_iterations_become_one(apply, agree):
+    """A loop over stores of whole vectors that lie one after another is one longer store."""
+    builder = tir.ir_builder.create()
+    a, b = builder.pointer("float32x4", name="A"), builder.pointer("float32x4", name="B")
+    with builder.for_range(0, 4, kind="vectorize") as i:
+        a[i] = b[i]
+        b[i] = tir.const(1.0, "float32x4")
+    before = function_of(builder.get(), a, b)
+    after = apply(before, VectorizeLoop())
+    assert [(store.index.lanes, store.value.dtype) for store in after.body.seq] == [(16, "float32x16")] * 2
+    agree(before, after, np.zeros(16, "float32"), np.arange(16, dtype="float32"))

@@ -43,6 +43,7 @@ from tilewright.tir.stmt import (
     Stmt,
     stmt_seq,
 )
+from tilewright.tir.storage_rank import thread_attribute
 
 UNROLL_LIMIT = 65536
 """The most copies of its body that one loop over constants may make."""
@@ -218,7 +219,7 @@ class StatementParser(ExpressionParser):
         self.device += 1
         body = self._body(node, {name: axis.var})
         self.device -= 1
-        key = "virtual_thread" if tag.startswith(("vthread", "cthread")) else "thread_extent"
+        key = thread_attribute(tag)
         self.emit(AttrStmt(axis, key, extent, body, self.source.span(node)))
 
     def _unrolled(self, node: ast.For, values: Sequence[Any]) -> None:

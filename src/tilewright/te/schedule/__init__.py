@@ -18,6 +18,7 @@ from tilewright.te.schedule.dataflow import (
 from tilewright.te.schedule.lowering import schedule_ops
 from tilewright.te.schedule.postproc import to_prim_func
 from tilewright.te.schedule.relations import Fuse, Rebase, Singleton, Split
+from tilewright.te.schedule.scan_fix_point import scan_fix_point_analysis
 from tilewright.te.schedule.schedule import Schedule, create_schedule
 from tilewright.te.schedule.specialized import SpecializedCondition
 from tilewright.te.schedule.stage import Stage
@@ -30,6 +31,7 @@ CreateAttachPath = create_attach_path
 CreateFeedGraph = create_feed_graph
 CreateReadGraph = create_read_graph
 PostDFSOrder = post_dfs_order
+ScanFixPointAnalysis = scan_fix_point_analysis
 ScanGetBody = scan_get_body
 ScheduleOps = schedule_ops
 SchedulePostProcToPrimFunc = to_prim_func
@@ -53,6 +55,7 @@ __all__ = [
     "InferBound",
     "PostDFSOrder",
     "Rebase",
+    "ScanFixPointAnalysis",
     "ScanGetBody",
     "Schedule",
     "ScheduleOps",

@@ -162,10 +162,15 @@ class _Layout:
         )
         mapping = {axis.var: analyzer.simplify(values[axis]) for axis in operation.root_iter_vars}
         roots_kept = set(operation.reduce_axis)
-        axes = [
-            axis if axis in roots_kept else IterVar(ranges[axis], axis.var, IterVar.CommReduce)
-            for axis in reductions
-        ]
+        axes = []
+        for axis in reductions:
+            bounds = ranges[axis]
+            start, extent = (substitute_expr(bound, mapping) for bound in (bounds.min, bounds.extent))
+            # The range of a reduction may depend on the element.
+            same = start is bounds.min and extent is bounds.extent
+            domain = bounds if same else Range.from_min_extent(start, extent)
+            kept = same and axis in roots_kept
+            axes.append(axis if kept else IterVar(domain, axis.var, IterVar.CommReduce))
         self.body = share_reduction([_guarded(value, mapping, axes, guards) for value in operation.body])
         roots: Values = {axis: axis.var for axis in operation.root_iter_vars}
         if stage.relations:
@@ -184,7 +189,8 @@ def _guarded(
         source = [substitute_expr(one, mapping) for one in value.source]
         init = [substitute_expr(one, mapping) for one in value.init]
         held = operators.logical_and(substitute_expr(value.condition, mapping), condition)
-        return Reduce(value.combiner, source, reductions, held, value.value_index, init, value.span)
+        combiner = value.combiner.map_children(lambda one: substitute_expr(one, mapping))
+        return Reduce(combiner, source, reductions, held, value.value_index, init, value.span)
     made = substitute_expr(value, mapping)
     if not guards:
         return made

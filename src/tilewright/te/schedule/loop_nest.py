@@ -14,6 +14,7 @@ from tilewright.support.errors import ScheduleError
 from tilewright.te.schedule.relations import Ranges, Values
 from tilewright.te.schedule.stage import AxisAttributes, Stage
 from tilewright.tir.stmt import AttrStmt, For, ForKind, IfThenElse, LetStmt, Stmt
+from tilewright.tir.storage_rank import thread_attribute
 
 Wrapper = Callable[[Stmt], Stmt]
 Nest = list[list[Wrapper]]
@@ -156,7 +157,7 @@ class _LoopBuilder:
                 f"bind on stage {self.stage.label}, axis {self.axis.var.name}: "
                 f"the range starts at {self.domain.min}, not at zero"
             )
-        key = "virtual_thread" if thread.thread_tag.startswith(("vthread", "cthread")) else "thread_extent"
+        key = thread_attribute(thread.thread_tag)
         extent = self.domain.extent
         self.wrappers.append(lambda body: AttrStmt(thread, key, extent, body))
         self.value = self.domain.min if is_const(extent, 1) else thread.var

@@ -410,10 +410,13 @@ class Stage(Object):
         """Keep the result in this storage scope."""
         if not isinstance(scope, str):
             self.fail("set_scope", None, f"{scope!r} is not the name of a storage scope")
-        if self.is_output and scope not in ("", "global"):
-            self.fail("set_scope", None, "an output lives in global memory")
         self.scope = scope
         self._record("set_scope", scope)
+
+    def require_global(self) -> None:
+        """Refuse the scope of an output that the caller's memory holds."""
+        if self.is_output and self.scope not in ("", "global"):
+            self.fail("set_scope", None, f"an output lives in global memory, not in {self.scope!r}")
 
     def storage_align(self, axis: IterVar, factor: int, offset: int) -> None:
         """Make the stride of an axis a multiple of ``factor`` plus ``offset``."""

@@ -34,6 +34,7 @@ from tilewright.tir.stmt import (
     Store,
     While,
 )
+from tilewright.tir.storage_rank import thread_attribute
 
 _LOOPS = {
     "serial": ForKind.SERIAL,
@@ -246,7 +247,8 @@ class StatementParser(DeclarationParser):
         if not isinstance(axis, IterVar):
             raise self.error(call, "T.launch_thread takes a name that T.env_thread gave")
         extent = self.expr(self.required(call, given, "extent"))
-        return lambda body: AttrStmt(axis, "thread_extent", extent, body, self.source.span(call))
+        key = thread_attribute(axis.thread_tag)
+        return lambda body: AttrStmt(axis, key, extent, body, self.source.span(call))
 
     def _realize(self, call: ast.Call, name: str | None) -> Wrap:
         given = self.arguments(call, "region", "scope", "condition")

@@ -20,6 +20,7 @@ from tilewright.support.dtype import INT32, DataType
 from tilewright.tir import stmt as nodes
 from tilewright.tir.script.names import NameTable
 from tilewright.tir.script.values import ValuePrinter, quoted
+from tilewright.tir.storage_rank import thread_attribute
 
 _LOOPS = {0: "serial", 1: "parallel", 2: "vectorized", 3: "unroll", 4: "thread_binding"}
 _AXES = {0: "spatial", 2: "reduce", 3: "scan", 4: "opaque"}
@@ -473,7 +474,7 @@ def _assert(printer: StatementPrinter, node: nodes.AssertStmt, block: bool) -> S
 def _attr(printer: StatementPrinter, node: nodes.AttrStmt, block: bool) -> Sequence[Var]:
     opening, closing = ("with ", "):") if block else ("", ")")
     if isinstance(node.node, IterVar) and node.node.var in printer.env_threads:
-        if node.attr_key == "thread_extent":
+        if node.attr_key == thread_attribute(node.node.thread_tag):
             name = printer.var_name(node.node.var)
             printer.line(f"{opening}{printer.prefix}launch_thread({name}, ", node.value, closing)
             return []

@@ -1,7 +1,9 @@
 """Shrinks allocated buffers to the region that is accessed.
 
 For each buffer that a block allocates, the pass takes the union of the regions that the block's body reads and writes
-in any iteration, and gives the buffer the shape of that region; indices are relative to its corner.
+in any iteration, and gives the buffer the shape of that region; indices are relative to its corner. A condition around
+an access narrows the region. A pointer that is used directly reaches what the blocks around it say that they read and
+write of its buffer, and everything if they say nothing; such a buffer only loses elements at its end.
 ``buffer_dim_align`` among a block's annotations gives the buffers it writes strides with the requested remainders.
 """
 
@@ -14,16 +16,17 @@ from typing import Any
 from tilewright.arith import Analyzer, IntervalSet, IntSet, eval_int_set, union_sets
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, BufferRegion
-from tilewright.ir.expr import BufferLoad, IntImm, PrimExpr, Range, Var
+from tilewright.ir.expr import BufferLoad, Call, IntImm, PrimExpr, Range, Var
 from tilewright.ir.functor import Visitor
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.stmt import Block, BufferStore, For, LetStmt, Stmt
+from tilewright.tir.stmt import Block, BlockRealize, BufferStore, For, IfThenElse, LetStmt, Stmt
 from tilewright.tir.storage_rank import StorageRank, is_shared_by, storage_rank
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.block_rewriter import BlockMutator, has_blocks
 from tilewright.tir.transform.lib.buffer_view import aligned_strides
+from tilewright.tir.transform.lib.narrowed_ranges import narrowed, negated
 from tilewright.tir.transform.lib.statement_rewriter import bind_range
 
 
@@ -35,6 +38,7 @@ class _Box:
     depth: int
     bounds: list[IntervalSet] | None = None
     whole: bool = False
+    has_pointers: bool = False
     alignment: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
@@ -46,6 +50,7 @@ class _Survey(Visitor):
         self.threads: dict[Var, str] = {}
         self.boxes: dict[Buffer, _Box] = {}
         self.buffer_of: dict[Var, Buffer] = {}
+        self.declared: list[BufferRegion] = []
 
     def visit_for(self, node: For) -> None:
         bind_range(self.analyzer, node.loop_var, node.min, node.extent)
@@ -70,9 +75,37 @@ class _Survey(Visitor):
             self._align(node, [int(number) for number in dimension])
         for match in node.match_buffers:
             self._region(match.source)
+        outer, self.declared = self.declared, [*self.declared, *node.reads, *node.writes]
         for child in (node.init, node.body):
             if child is not None:
                 self.visit(child)
+        self.declared = outer
+
+    def visit_block_realize(self, node: BlockRealize) -> None:
+        for part in (*node.iter_values, node.predicate):
+            self.visit(part)
+        self._where(node.predicate, node.block)
+
+    def visit_if_then_else(self, node: IfThenElse) -> None:
+        self.visit(node.condition)
+        self._where(node.condition, node.then_case)
+        if node.else_case is not None:
+            self._where(negated(node.condition), node.else_case)
+
+    def visit_call(self, node: Call) -> None:
+        if getattr(node.op, "name", "") != "tir.if_then_else":
+            self.visit_default(node)
+            return
+        condition, then_value, else_value = node.args
+        self.visit(condition)
+        self._where(condition, then_value)
+        self._where(negated(condition), else_value)
+
+    def _where(self, condition: PrimExpr, part: Any) -> None:
+        """Visit what is only executed where a condition holds."""
+        outer, self.loops = self.loops, narrowed(self.loops, condition, self.analyzer)
+        self.visit(part)
+        self.loops = outer
 
     def _align(self, node: Block, numbers: list[int]) -> None:
         """(number of the written buffer, dimension, factor, offset)"""
@@ -90,9 +123,15 @@ class _Survey(Visitor):
         self.visit_default(node)
 
     def visit_var(self, node: Var) -> None:
-        # A pointer that is used directly may reach any element.
-        if node in self.buffer_of:
-            self.boxes[self.buffer_of[node]].whole = True
+        buffer = self.buffer_of.get(node)
+        if buffer is None:
+            return
+        box = self.boxes[buffer]
+        box.has_pointers = True
+        regions = [region for region in self.declared if region.buffer is buffer]
+        box.whole = box.whole or not regions
+        for region in regions:
+            self._region(region)
 
     def _region(self, region: BufferRegion) -> None:
         self._access(region.buffer, [(bound.min, bound.min + bound.extent - 1) for bound in region.region])
@@ -142,23 +181,17 @@ class _Compactor(BlockMutator):
         starts: list[PrimExpr] = []
         shape: list[PrimExpr] = []
         for interval, extent in zip(box.bounds, buffer.shape, strict=True):
-            if not (interval.has_lower_bound and interval.has_upper_bound):
-                starts.append(operators.const(0, extent.dtype))
-                shape.append(extent)
-                continue
-            start = self.analyzer.simplify(
-                operators.maximum(interval.min_value, operators.const(0, extent.dtype))
-            )
-            last = operators.minimum(interval.max_value, operators.subtract(extent, 1))
-            length = self.analyzer.simplify(operators.add(operators.subtract(last, start), 1))
-            bound = self.analyzer.const_int_bound(length).max_value
-            if not isinstance(length, IntImm) and isinstance(extent, IntImm):
-                # The size of the box varies from place to place: a constant that is always enough, if there is one.
-                length = operators.const(min(bound, extent.value), extent.dtype)
+            start, length = self._kept(interval, extent)
             if isinstance(length, IntImm) and length.value <= 0:
                 return None
             starts.append(start)
             shape.append(length)
+        if box.has_pointers:
+            starts = [operators.const(0, extent.dtype) for extent in buffer.shape]
+            shape = [
+                self._kept(IntervalSet(starts[0], box.bounds[0].max_value), buffer.shape[0])[1],
+                *buffer.shape[1:],
+            ]
         strides: tuple[PrimExpr, ...] = ()
         if box.alignment:
             strides = aligned_strides(shape, box.alignment, self.analyzer)
@@ -168,6 +201,23 @@ class _Compactor(BlockMutator):
         if same and not strides:
             return None
         return buffer.replace(shape=tuple(shape), strides=strides), starts
+
+    def _kept(self, interval: IntervalSet, extent: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+        """The first index of a dimension that is used, and the number of elements from there."""
+        zero = operators.const(0, extent.dtype)
+        if not (interval.has_lower_bound and interval.has_upper_bound):
+            return zero, extent
+        simplify = self.analyzer.simplify
+        start = simplify(operators.maximum(interval.min_value, zero))
+        length = simplify(operators.add(operators.subtract(interval.max_value, start), 1))
+        if not isinstance(length, IntImm) or isinstance(extent, IntImm):
+            last = operators.minimum(interval.max_value, operators.subtract(extent, 1))
+            length = simplify(operators.add(operators.subtract(last, start), 1))
+        if not isinstance(length, IntImm) and isinstance(extent, IntImm):
+            # The size of the box varies from place to place: a constant that is always enough, if there is one.
+            bound = self.analyzer.const_int_bound(length).max_value
+            length = operators.const(min(bound, extent.value), extent.dtype)
+        return start, length
 
     def visit_buffer(self, node: Buffer) -> Buffer:
         return self.buffers[node][0] if node in self.buffers else node

@@ -1,8 +1,8 @@
 """Turns a program of blocks into flat loops.
 
-Blocks without axes disappear: their predicate becomes branches marked likely, their buffers become allocations, and
-accesses get one index. A loop bound to a thread becomes a ``thread_extent``, a pragma among a loop's annotations an
-attribute, and a loop of one iteration its body. Programs without blocks are left to ``StorageFlatten``.
+Blocks without axes disappear: their predicate becomes a branch (or branches marked likely), their buffers become
+allocations, and accesses get one index. A loop bound to a thread becomes a ``thread_extent``, a pragma among a loop's
+annotations an attribute, and a loop of one iteration its body. Programs without blocks are left to ``StorageFlatten``.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from tilewright.tir.stmt import (
     Stmt,
     Store,
 )
+from tilewright.tir.storage_rank import thread_attribute
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.block_rewriter import has_blocks
 from tilewright.tir.transform.lib.buffer_view import BufferView
@@ -51,8 +52,9 @@ _INT8 = DataType("int8")
 
 
 class _Flattener(ScopedMutator):
-    def __init__(self, keep_trivial_loops: bool) -> None:
+    def __init__(self, likely_predicates: bool, keep_trivial_loops: bool) -> None:
         super().__init__()
+        self.likely_predicates = likely_predicates
         self.analyzer = Analyzer()
         self.keep_trivial_loops = keep_trivial_loops
         self.values: dict[Var, PrimExpr] = {}
@@ -69,9 +71,11 @@ class _Flattener(ScopedMutator):
             )
         predicate = self.visit(node.predicate)
         body: Stmt = self.visit(block.body)
-        for condition in reversed(_conjuncts(predicate)):
-            # Where a split does not divide, it fails only at the end, which ``LoopPartition`` splits off.
-            body = IfThenElse(likely(condition), body)
+        if self.likely_predicates:
+            for condition in reversed(_conjuncts(predicate)):
+                body = IfThenElse(likely(condition), body)
+        elif not is_const(predicate, 1):
+            body = IfThenElse(predicate, body)
         for buffer in reversed(block.alloc_buffers):
             view = BufferView.of_buffer(buffer)
             element = _INT8 if buffer.dtype.is_bool else buffer.dtype.element
@@ -107,8 +111,7 @@ class _Flattener(ScopedMutator):
             raise LoweringError(f"loop {node.loop_var.name} is bound to a thread, but does not say to which")
         tag = binding.thread_tag
         axis = IterVar(None, node.loop_var, IterVar.ThreadIndex, tag)
-        key = "virtual_thread" if tag.startswith(("vthread", "cthread")) else "thread_extent"
-        return AttrStmt(axis, key, extent, self.visit(node.body), node.span)
+        return AttrStmt(axis, thread_attribute(tag), extent, self.visit(node.body), node.span)
 
     def _offset(self, node: BufferLoad | BufferStore) -> PrimExpr:
         indices = [self.visit(index) for index in node.indices]
@@ -151,12 +154,19 @@ def _attribute_value(key: str, value: Any) -> PrimExpr:
 
 @dataclass(frozen=True)
 class FlattenBuffer(PrimFuncPass):
-    """Turns a program of blocks into flat loops."""
+    """Turns a program of blocks into flat loops.
+
+    With ``likely_predicates`` each condition of a block is a branch marked likely: where a split does not divide, it
+    fails only at the end, which ``LoopPartition`` splits off.
+    """
 
     name = "tir.FlattenBuffer"
+    likely_predicates: bool = False
 
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
         if not has_blocks(function):
             return function
-        body = _Flattener(context.get("tir.debug_keep_trivial_loop")).visit(function.body)
+        body = _Flattener(self.likely_predicates, context.get("tir.debug_keep_trivial_loop")).visit(
+            function.body
+        )
         return function.with_body(with_one_definition(body))

@@ -19,7 +19,8 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.stmt import AttrStmt, For, Stmt, Store
+from tilewright.tir.functor import substitute
+from tilewright.tir.stmt import AttrStmt, For, LetStmt, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
@@ -38,10 +39,13 @@ class _Copy:
 
 
 def _parse(stmt: Stmt) -> _Copy | None:
-    loops = []
-    while isinstance(stmt, For):
-        loops.append(stmt)
-        stmt = stmt.body
+    loops: list[For] = []
+    while isinstance(stmt, (For, LetStmt)):
+        if isinstance(stmt, For):
+            loops.append(stmt)
+            stmt = stmt.body
+        else:
+            stmt = substitute(stmt.body, {stmt.var: stmt.value})
     if not isinstance(stmt, Store):
         return None
     value = stmt.value

@@ -1,7 +1,7 @@
 """Moves an attribute from several statements to the one that encloses them.
 
 Statements of a sequence that carry the same attribute with the same value share one ``AttrStmt``; the attribute moves
-out of a loop, branch or allocation whose body carries it, unless it uses what the statement defines.
+out of a loop or branch whose body carries it, unless it uses what the statement defines. It stays inside an allocation.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class _Lifter(StmtMutator):
         return self._through(node, node.var)
 
     def visit_allocate(self, node: Allocate) -> Stmt:
-        return self._through(node, node.buffer_var)
+        body = self.top(node.body)
+        return node if body is node.body else node.replace(body=body)
 
     def _through(self, node: Any, defined: Var | None) -> Stmt:
         """A statement with one body: the attribute leaves it unless it uses what the statement defines."""

@@ -7,6 +7,8 @@ loop the pass finds the iterations for which such a condition holds in all itera
   it does not depend on inner loops;
 * otherwise the loop becomes up to three, before, within and after those iterations, and the one within does not check.
 
+In a loop with the pragma ``loop_partition_hint`` every condition of a branch or a choice counts.
+
 A loop of constant extent is only partitioned on request. A parallel loop stays one loop, so that its iterations still
 spread evenly over the threads, and a thread index has no iterations to move: there the body is duplicated, once under a
 condition that makes the checks redundant. For a parallel loop that was fused from several, conditions on one of those
@@ -36,8 +38,10 @@ from tilewright.ir.expr import (
     IntImm,
     Mul,
     PrimExpr,
+    Select,
     Sub,
     Var,
+    is_const,
 )
 from tilewright.ir.functor import Mutator, post_order
 from tilewright.ir.module import IRModule
@@ -67,6 +71,7 @@ from tilewright.tir.transform.lib.statement_rewriter import (
 )
 
 _LIKELY = Op.register("tir.likely")
+_IF_THEN_ELSE = Op.register("tir.if_then_else")
 _HINT = "pragma_loop_partition_hint"
 
 Ranges = Mapping[Var, IntervalSet]
@@ -80,6 +85,7 @@ class _Choices:
     constant_loops: bool
     constant_threads: bool
     keep_single_iterations: bool
+    from_zero: bool = False
 
 
 @dataclass(slots=True)
@@ -148,9 +154,24 @@ class _Collector:
             if self.any_condition and as_guard and any(found is self.variable for found in post_order(part)):
                 self.conditions.append((part, dict(self.ranges), guards_all))
                 continue
+            if self.any_condition and not as_guard:
+                self._choices_in(part)
             for condition, variables in _likely_in(part, self.memo):
                 if id(self.variable) in variables:
                     self.conditions.append((condition, dict(self.ranges), guards_all and condition is part))
+
+    def _choices_in(self, expr: Any) -> None:
+        """The conditions of the choices that an expression makes."""
+        for part in post_order(expr):
+            if isinstance(part, Select):
+                condition = part.condition
+            elif isinstance(part, Call) and part.op is _IF_THEN_ELSE:
+                condition = part.args[0]
+            else:
+                continue
+            for one in _conjuncts(condition):
+                if any(found is self.variable for found in post_order(one)):
+                    self.conditions.append((one, dict(self.ranges), False))
 
 
 def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
@@ -283,6 +304,9 @@ class _Partitioner(StmtMutator):
         assert isinstance(part, For)
         if isinstance(extent, IntImm) and extent.value == 1 and not self.choices.keep_single_iterations:
             return self.visit(FoldingSubstitute({part.loop_var: start}).visit(part.body))  # type: ignore[no-any-return]
+        if self.choices.from_zero and not is_const(start, 0):
+            shifted = FoldingSubstitute({part.loop_var: operators.add(part.loop_var, start)}).visit(part.body)
+            part = part.replace(min=operators.const(0, start.dtype), body=shifted)
         # What is left of a constant loop is shorter and still checked: it may be split at another condition.
         left_over = body is node.body and isinstance(start, IntImm) and isinstance(extent, IntImm)
         return self.visit_for(part) if left_over else self._with_body(part)
@@ -552,12 +576,15 @@ def partition_loops(
     partition_const_loop: bool = False,
     no_unroll_loop_with_extent_one: bool = False,
     partition_const_thread: bool | None = None,
+    from_zero: bool = False,
 ) -> Stmt:
     """The statement with its loops split at likely conditions; see the module's text."""
     if not any(_is_reason(found) for found in post_order(stmt)):
         return stmt
     threads = partition_const_loop if partition_const_thread is None else partition_const_thread
-    partitioner = _Partitioner(_Choices(partition_const_loop, threads, no_unroll_loop_with_extent_one))
+    partitioner = _Partitioner(
+        _Choices(partition_const_loop, threads, no_unroll_loop_with_extent_one, from_zero)
+    )
     partitioner.double_buffers = _refills_buffer(stmt)
     made: Stmt = partitioner.visit(stmt)
     return with_one_definition(made) if partitioner.changed else stmt
@@ -568,9 +595,11 @@ class LoopPartition(PrimFuncPass):
     """Splits loops at likely conditions; ``tir.LoopPartition`` in the context says which.
 
     ``constant_loops`` is what holds where the context does not say: whether serial loops of constant extent are split.
+    With ``from_zero`` every part of a loop counts from zero; otherwise it keeps the values that it had.
     """
 
     constant_loops: bool = False
+    from_zero: bool = True
 
     name = "tir.LoopPartition"
 
@@ -582,5 +611,6 @@ class LoopPartition(PrimFuncPass):
             options.partition_const_loop if said else self.constant_loops,
             options.no_unroll_loop_with_extent_one,
             options.partition_const_loop,
+            self.from_zero,
         )
         return function.with_body(body)

@@ -2,11 +2,13 @@
 
 A loop variable of more than ``target_bits`` bits is narrowed if its range fits, and if every index, bound and condition
 that uses it fits with all of its parts. Where a value (not an index) uses the variable, it is widened again. The values
-of the function's arguments are unknown, so indices that use them keep their width.
+of the function's arguments are unknown, so indices that use them keep their width. A thread index that is narrower than
+the number of its threads gets the type of that number if an index that uses it does not fit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +38,9 @@ class _Survey(ScopedVisitor):
         self.analyzer = Analyzer()
         self.narrow: dict[Var, DataType] = {}
         self.wide: set[Var] = set()
+        self.extent_types: dict[Var, DataType] = {}
+        self.widened: dict[Var, DataType] = {}
+        self.has_wide_indices = False
 
     def fits(self, expr: PrimExpr) -> bool:
         """True if the expression and all its parts stay within the narrow type."""
@@ -62,12 +67,15 @@ class _Survey(ScopedVisitor):
 
     def _index(self, *exprs: PrimExpr) -> None:
         """An index: if it does not fit, the variables in it stay wide."""
+        self.has_wide_indices = self.has_wide_indices or any(expr.dtype.bits > self.bits for expr in exprs)
         if all(self.fits(expr) for expr in exprs):
             return
         for found in (found for expr in exprs for found in post_order(expr)):
             if isinstance(found, Var) and found in self.narrow:
                 del self.narrow[found]
                 self.wide.add(found)
+            if isinstance(found, Var) and found in self.extent_types:
+                self.widened[found] = self.extent_types[found]
 
     def visit_for(self, node: For) -> None:
         self._index(node.min, node.extent)
@@ -78,6 +86,8 @@ class _Survey(ScopedVisitor):
         axis = thread_axis(node)
         if axis is not None:
             self._index(node.value)
+            if node.value.dtype.bits > max(axis.var.dtype.bits, self.bits):
+                self.extent_types[axis.var] = node.value.dtype
             self._define(
                 axis.var, operators.const(0, axis.var.dtype), operators.cast(axis.var.dtype, node.value)
             )
@@ -105,7 +115,7 @@ class _Narrower(Mutator):
 
     memoize = True
 
-    def __init__(self, variables: dict[Var, Var], bits: int) -> None:
+    def __init__(self, variables: Mapping[Var, PrimExpr], bits: int) -> None:
         super().__init__()
         self.variables = variables
         self.bits = bits
@@ -133,12 +143,14 @@ class _Rewriter(Substitute):
         self.survey = survey
         self.variables = {
             variable: variable.replace(dtype=dtype, type_annotation=Var("", dtype).type_annotation)
-            for variable, dtype in survey.narrow.items()
+            for variable, dtype in (survey.narrow | survey.widened).items()
         }
-        super().__init__(
-            {variable: operators.cast(variable.dtype, narrow) for variable, narrow in self.variables.items()}
-        )
-        self.narrower = _Narrower(self.variables, survey.bits)
+        as_before: dict[Var, PrimExpr] = {
+            variable: operators.cast(variable.dtype, other) for variable, other in self.variables.items()
+        }
+        super().__init__(as_before)
+        narrow = {variable: self.variables[variable] for variable in survey.narrow}
+        self.narrower = _Narrower(as_before | narrow, survey.bits)
 
     def index(self, expr: PrimExpr) -> PrimExpr:
         """An index in the narrow type where it fits."""
@@ -176,6 +188,12 @@ class _Rewriter(Substitute):
     def visit_allocate(self, node: Allocate) -> Stmt:
         return node.map_children(self.visit)
 
+    def visit_cast(self, node: Any) -> PrimExpr:
+        wide = self.variables.get(node.value) if node.value in self.survey.widened else None
+        if wide is not None and wide.dtype is node.dtype:
+            return wide
+        return node.map_children(self.visit)  # type: ignore[no-any-return]
+
     def visit_default(self, node: Any) -> Any:
         if isinstance(node, CmpExpr) and node.a.dtype.is_int:
             if self.survey.fits(node.a) and self.survey.fits(node.b):
@@ -194,8 +212,10 @@ def narrow_data_type(stmt: Stmt, target_bits: int) -> Stmt:
         before = len(survey.narrow)
         survey.visit(stmt)
         if len(survey.narrow) == before:
-            return _Rewriter(survey).visit(stmt)  # type: ignore[no-any-return]
-    return stmt
+            break
+    if not survey.narrow and not survey.has_wide_indices:
+        return stmt
+    return _Rewriter(survey).visit(stmt)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

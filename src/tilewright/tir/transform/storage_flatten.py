@@ -239,11 +239,10 @@ class _Flattener(Mutator):
     def visit_prefetch(self, node: Prefetch) -> Stmt:
         """A hint for every cache line of the box."""
         view = self.view_of(node.buffer)
-        line = max(self.cache_line_size // (view.dtype.itemsize * view.dtype.lanes), 1)
         indices: list[PrimExpr] = []
         loops: list[tuple[Var, PrimExpr]] = []
-        for dimension, bound in enumerate(node.bounds):
-            step = line if dimension == len(node.bounds) - 1 else 1
+        steps = self._lines(node, max(self.cache_line_size // (view.dtype.itemsize * view.dtype.lanes), 1))
+        for dimension, (bound, step) in enumerate(zip(node.bounds, steps, strict=True)):
             extent = self.visit(bound.extent)
             start = self.visit(bound.min)
             count = self.analyzer.simplify(operators.floordiv(operators.add(extent, step - 1), step))
@@ -260,6 +259,19 @@ class _Flattener(Mutator):
         for variable, count in reversed(loops):
             stmt = For(variable, 0, count, ForKind.SERIAL, stmt)
         return stmt
+
+    def _lines(self, node: Prefetch, line: int) -> list[int]:
+        """How many indices of each dimension are one step: a line of so many elements, across dimensions that the box
+        covers wholly."""
+        steps = [1] * len(node.bounds)
+        for dimension in reversed(range(len(node.bounds))):
+            steps[dimension] = line
+            extent, whole = node.bounds[dimension].extent, node.buffer.shape[dimension]
+            compact = not node.buffer.strides and isinstance(whole, IntImm) and line % whole.value == 0
+            if not (compact and self.analyzer.can_prove_equal(extent, whole)):
+                break
+            line //= whole.value
+        return steps
 
 
 def _attribute_buffer(node: AttrStmt) -> Buffer | None:

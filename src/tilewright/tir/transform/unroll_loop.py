@@ -96,12 +96,14 @@ class _Unroller(StmtMutator):
             and self.unrolled_depth <= options.auto_max_depth
             and (count * self.steps <= options.auto_max_step or count <= options.auto_max_extent)
         )
+        single = count is not None and 0 <= count <= options.auto_max_extent == 1
         if count is None or not (asked or allowed):
             self.normal_depth += 1
-            return loop
+            # A loop of one iteration is its body, whatever is inside.
+            return self._copies(loop, count) if single and count is not None else loop
         self.steps *= count
         self.unrolled_depth += 1
-        if options.explicit_unroll or (count <= options.auto_max_extent == 1):
+        if options.explicit_unroll or single:
             return self._copies(loop, count)
         return loop if asked else loop.replace(kind=ForKind.UNROLLED)
 

@@ -33,6 +33,7 @@ from tilewright.ir.expr import (
     Select,
     Sub,
     Var,
+    is_const,
 )
 from tilewright.ir.functor import Mutator
 from tilewright.ir.intrinsics import DOT_PRODUCTS, MATH_BINARY, MATH_UNARY
@@ -111,10 +112,31 @@ class _Vectorizer(Mutator):
         self.vectors: dict[Var, PrimExpr] = {variable: Ramp(start, 1, lanes)}
         self.bindings = 0
 
+    def _widened(self, vector: PrimExpr) -> PrimExpr | None:
+        """The vectors of all iterations one after another, if they are one vector of the same kind."""
+        lanes = vector.dtype.lanes * self.lanes
+        if isinstance(vector, Broadcast):
+            return Broadcast(vector.value, lanes) if self.visit(vector.value) is vector.value else None
+        if isinstance(vector, Ramp):
+            base, stride = self.visit(vector.base), vector.stride
+            if isinstance(base, Ramp) and isinstance(base.stride, IntImm) and isinstance(stride, IntImm):
+                if base.stride.value == stride.value * vector.lanes:
+                    return Ramp(base.base, stride, lanes)
+        if isinstance(vector, Load) and _is_always(vector.predicate):
+            index = self._widened(vector.index)
+            if index is not None:
+                dtype = vector.dtype.with_lanes(lanes)
+                return vector.replace(dtype=dtype, index=index, predicate=_all_lanes(index))
+        return None
+
     # Statements
 
     def visit_store(self, node: Store) -> Stmt:
         try:
+            if isinstance(node.index, Ramp) and _is_always(node.predicate):
+                wide_index, wide_value = self._widened(node.index), self._widened(node.value)
+                if wide_index is not None and wide_value is not None:
+                    return node.replace(value=wide_value, index=wide_index, predicate=_all_lanes(wide_index))
             value, index, predicate = (
                 self.visit(node.value),
                 self.visit(node.index),
@@ -461,6 +483,16 @@ class _LoopSerializer(StmtMutator):
     def visit_for(self, node: For) -> Stmt:
         made: For = node.map_children(self.visit)
         return made.replace(kind=ForKind.SERIAL) if made.kind == ForKind.VECTORIZED else made
+
+
+def _is_always(predicate: PrimExpr) -> bool:
+    """True for the predicate of an access whose lanes are all used."""
+    return is_const(predicate.value if isinstance(predicate, Broadcast) else predicate, 1)
+
+
+def _all_lanes(index: PrimExpr) -> PrimExpr:
+    """The predicate of an access whose lanes are all used."""
+    return Broadcast(operators.const(True, "bool"), index.dtype.lanes)
 
 
 def _ramp(base: PrimExpr, stride: PrimExpr, lanes: int) -> PrimExpr:
