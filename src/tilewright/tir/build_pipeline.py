@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from tilewright.ir.transform import Pass, PassContext
+from tilewright.target.cpu import describe_cpu
 from tilewright.target.target import Target
 from tilewright.tir.arg_binder import CPU
 from tilewright.tir.transform.annotate_entry_func import AnnotateEntryFunc
@@ -15,6 +16,7 @@ from tilewright.tir.transform.block_long_sums import BlockLongSums
 from tilewright.tir.transform.combine_context_call import CombineContextCall
 from tilewright.tir.transform.infer_fragment import InferFragment
 from tilewright.tir.transform.keep_functions import KeepFunctions
+from tilewright.tir.transform.load_scalars_together import LoadScalarsTogether
 from tilewright.tir.transform.lower_custom_datatypes import LowerCustomDatatypes
 from tilewright.tir.transform.lower_device_storage_access_info import LowerDeviceStorageAccessInfo
 from tilewright.tir.transform.lower_intrin import LowerIntrin
@@ -75,6 +77,8 @@ def host_passes(target: Target, host: Target) -> list[Pass]:
     if PassContext.current().get("tir.disable_assert"):
         # Before allocations get the assertion that they succeeded, which stays.
         passes.append(SkipAssert())
+    if host.kind.name == "llvm" and describe_cpu(host).loads_scalars_together:
+        passes.append(LoadScalarsTogether(describe_cpu(host).vector_bits))
     return [
         *passes,
         LowerTVMBuiltin(),

@@ -33,6 +33,9 @@ MOST_UNROLLED_WINDOW: Final = 160
 MOST_WINDOW_STEPS: Final = 49
 """Steps of a reduction that a tuner may unroll completely."""
 LONGEST_UNROLLED: Final = 8
+LINES_AROUND: Final = 16
+"""Cache lines of the next panel that an iteration of the loop around the reduction may prefetch, where the addresses of
+prefetches would take a good part of the reduction's few instructions."""
 ROWS_WORTH_PACKING: Final = 32
 PANEL_SHARE: Final = 2
 """Eighths of L2 that panels take past which all rows are streamed."""
@@ -182,6 +185,7 @@ def _prefetches_panels(
     """True if panels come from beyond L2, and L2 holds the current panel and the next."""
     return (
         found.is_product
+        and cpu.has_prefetch
         and found.panel_bytes > cpu.l2_bytes // 4
         and 2 * _bytes_of_a_panel(materialized, found, sizes) <= cpu.l2_bytes * 3 // 4
     )
@@ -322,6 +326,8 @@ def _reduce_in_tile(
         most = MOST_UNROLLED if found.shares_panel else MOST_UNROLLED_OF_WINDOWS
         if cpu.holds_broadcasts:
             most = 0  # LLVM would load the broadcasts of several steps first, and spill them
+        if cpu.loads_scalars_together:
+            most = min(most, lanes * vectors)  # one vector of scalars per row
         factor = _unroll_factor(extent, most // max(vectors, 1)) if plain else 1
         if plain and extent is not None:
             factor = decide("unroll", factor, lambda: _unroll_factors(extent))
@@ -331,7 +337,8 @@ def _reduce_in_tile(
             steps = [*steps[:last], (rest, None), (part, factor), *steps[last + 1 :]]
             axis = rest
         if decide("prefetch", prefetch, lambda: [True, False]) if found.is_product else prefetch:
-            reduction.pragma(axis, "prefetch_next_panel")
+            lines = LINES_AROUND if cpu.loads_scalars_together else None
+            reduction.pragma(axis, "prefetch_next_panel", lines)
     order = [*[axis for axis, _ in steps], *[axes[position] for position in tiled]]
     if window > 1 and not whole and tiled and tiled[-1] == found.vector:
         # The taps of a row are innermost, rows in the loop around them.
