@@ -47,9 +47,9 @@ _DEFAULT_TRIPLES: Final = {
     "hexagon": "hexagon-unknown-unknown-elf",
 }
 
-# LLVM avoids multiply-accumulates on the 32-bit cores where one that waits for another is slow, and does not look at the
-# registers when it orders instructions for most of them. Micro-kernels have accumulators enough that none waits, and
-# need every register.
+# LLVM avoids multiply-accumulates on the 32-bit cores where one that waits for another is slow, and for most of them
+# orders instructions without a look at the registers. Micro-kernels have accumulators enough that none waits, and need
+# every register.
 _NEON_TUNING: Final = ("-slowfpvmlx", "-vmlx-hazards", "-expand-fp-mlx", "+use-misched")
 
 
@@ -102,6 +102,16 @@ class CPUDescription:
         """True if the loads of neighbouring factors must be written as one vector load for a multiply-add by element to
         be used: on 32-bit ARM, LLVM prefers a broadcasting load for each."""
         return self.multiplies_by_element and self.family == "arm"
+
+    @property
+    def groups_registers(self) -> bool:
+        """True if one instruction works on a group of neighbouring vector registers."""
+        return self.family == "riscv"
+
+    @property
+    def has_vector_offsets(self) -> bool:
+        """True if a vector load adds a constant to its address; else each place needs an instruction, or a register."""
+        return self.family not in ("arm", "riscv")
 
     @property
     def has_prefetch(self) -> bool:

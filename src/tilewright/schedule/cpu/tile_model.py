@@ -154,19 +154,21 @@ def tile_cycles(cpu: CPUDescription, problem: TileProblem, tile: Tile) -> float:
     cycles = 0.0
     for (one, many), (other, others), (width, widths), (panel, panels) in product(*cuts):
         vectors = -(-width // problem.lanes) * panel
-        cycles += many * others * widths * panels * _step(cpu, problem, one * other, vectors)
+        cycles += many * others * widths * panels * _step(cpu, problem, one * other, vectors, panel > 1)
     for parts in cuts:
         if len(parts) > 1:
             cycles *= TAIL_PENALTY
     return cycles
 
 
-def _step(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int) -> float:
-    """Cycles of one reduction step of a tile."""
+def _step(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int, several: bool) -> float:
+    """Cycles of one reduction step of a tile; ``several``: its vectors belong to several panels."""
     arithmetic = rows * vectors / max(cpu.fma_units, 1)
     loads = float(vectors if problem.shares_panel else rows * vectors)
     if problem.has_scalars:
         loads += rows / problem.lanes if cpu.multiplies_by_element else rows
+    if several and not cpu.has_vector_offsets:
+        loads += vectors  # as many instructions compute addresses
     streamed = 0.0
     panel_bytes = vectors * cpu.vector_bits // 8
     if problem.shares_panel and panel_bytes * problem.steps > cpu.l1d_bytes // 2:

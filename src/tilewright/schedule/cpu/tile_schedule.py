@@ -328,7 +328,8 @@ def _reduce_in_tile(
             most = 0  # LLVM would load the broadcasts of several steps first, and spill them
         if cpu.loads_scalars_together:
             most = min(most, lanes * vectors)  # one vector of scalars per row
-        factor = _unroll_factor(extent, most // max(vectors, 1)) if plain else 1
+        operations = vectors // (-(-sizes[found.vector] // lanes) if cpu.groups_registers else 1)
+        factor = _unroll_factor(extent, most // max(operations, 1)) if plain else 1
         if plain and extent is not None:
             factor = decide("unroll", factor, lambda: _unroll_factors(extent))
         if factor > 1:
@@ -337,7 +338,7 @@ def _reduce_in_tile(
             steps = [*steps[:last], (rest, None), (part, factor), *steps[last + 1 :]]
             axis = rest
         if decide("prefetch", prefetch, lambda: [True, False]) if found.is_product else prefetch:
-            lines = LINES_AROUND if cpu.loads_scalars_together else None
+            lines = None if cpu.has_vector_offsets else LINES_AROUND
             reduction.pragma(axis, "prefetch_next_panel", lines)
     order = [*[axis for axis, _ in steps], *[axes[position] for position in tiled]]
     if window > 1 and not whole and tiled and tiled[-1] == found.vector:
