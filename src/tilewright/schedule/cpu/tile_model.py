@@ -106,7 +106,7 @@ def _beside(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int, 
     """Registers that a tile needs beside its accumulators; ``several``: its vectors belong to several panels."""
     if not problem.shares_panel:
         # Where loads are instructions of their own, the weights and the data of a window stay in registers.
-        return 2 if cpu.folds_loads else 2 * problem.window + 1
+        return 2 if cpu.folds_loads else (2 * problem.window + 1) * max(vectors, 1)
     if cpu.multiplies_by_element and problem.has_scalars:
         # The scalars of the next few steps are loaded together, one vector per row, and one ahead of its use.
         return vectors + rows + 2
@@ -173,6 +173,10 @@ def _step(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int, se
     panel_bytes = vectors * cpu.vector_bits // 8
     if problem.shares_panel and panel_bytes * problem.steps > cpu.l1d_bytes // 2:
         streamed = panel_bytes / L2_BYTES_A_CYCLE
-    times = (arithmetic, loads / LOADS_A_CYCLE, float(cpu.fma_latency), streamed)
+    # Where loads and addresses are instructions of their own, they are issued beside the multiply-adds.
+    issued = 0.0
+    if not (cpu.has_vector_offsets or cpu.groups_registers):
+        issued = (rows * vectors + loads) / (max(cpu.fma_units, 1) + 1)
+    times = (arithmetic, loads / LOADS_A_CYCLE, float(cpu.fma_latency), streamed, issued)
     together: float = sum(time**SHARPNESS for time in times)
     return float(together ** (1 / SHARPNESS)) + STEP_OVERHEAD

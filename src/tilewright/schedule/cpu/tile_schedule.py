@@ -299,7 +299,7 @@ def _reduce_in_tile(
     that a vector is loaded once and is in a register no longer than its window lasts.
     """
     axes = list(reduction.op.axis)
-    steps = _reduction_loops(reduction, materialized, found)
+    steps, strides = _reduction_loops(reduction, materialized, found)
     vectors = prod(size for position, size in enumerate(sizes) if position != found.vector)
     vectors *= -(-sizes[found.vector] // lanes)
     tiled = [position for position in _tile_order(found, range(len(axes))) if sizes[position] > 1]
@@ -336,6 +336,13 @@ def _reduce_in_tile(
             rest, part = reduction.split(axis, factor=factor)
             reduction.unroll(part)
             steps = [*steps[:last], (rest, None), (part, factor), *steps[last + 1 :]]
+            if cpu.loads_scalars_together and last > 0 and extent is not None:
+                around = steps[last - 1][0]
+                if strides[around] == tuple(extent * stride for stride in strides[axis]):
+                    # Memory goes on where the short loop ends: one loop reads both, with one address for each operand.
+                    reduction.reorder(*[one for one, _ in steps])
+                    rest = reduction.fuse(around, rest)
+                    steps[last - 1 : last + 1] = [(rest, None)]
             axis = rest
         if decide("prefetch", prefetch, lambda: [True, False]) if found.is_product else prefetch:
             lines = None if cpu.has_vector_offsets else LINES_AROUND
@@ -376,7 +383,7 @@ def _reduce_in_matrix_unit(
 ) -> None:
     """The loops of a reduction on the matrix unit, with the packed lanes of a step split off."""
     axes = list(reduction.op.axis)
-    steps = [axis for axis, _ in _reduction_loops(reduction, materialized, found)]
+    steps = [axis for axis, _ in _reduction_loops(reduction, materialized, found)[0]]
     rest, part = reduction.split(steps[-1], factor=packed_lanes)
     tiled = [position for position in _tile_order(found, range(len(axes))) if sizes[position] > 1]
     fixed = [axes[position] for position in range(len(axes)) if position not in tiled]
@@ -411,8 +418,9 @@ def _unroll_factors(extent: int) -> list[int]:
 
 def _reduction_loops(
     reduction: Stage, materialized: MaterializedStage, found: Contraction
-) -> list[tuple[IterVar, int | None]]:
-    """The reduction axes, split at layout blocks, in the memory order of the panel."""
+) -> tuple[list[tuple[IterVar, int | None]], dict[IterVar, tuple[int, ...]]]:
+    """The reduction axes, split at layout blocks, in the memory order of the panel; and for each of them how far one
+    step moves in each tensor that is read."""
     reads: Sequence[Read] = found.panel or materialized.reads
     main = max(
         reads,
@@ -420,15 +428,19 @@ def _reduction_loops(
         default=None,
     )
     loops: list[tuple[int, int, IterVar, int | None]] = []
+    strides: dict[IterVar, tuple[int, ...]] = {}
     for number, (axis, known) in enumerate(
         zip(reduction.op.reduce_axis, materialized.compute.reduce_axis, strict=True)
     ):
         block, extent = block_of(known, materialized.reads), constant_extent(known)
         if block is None or extent is None:
             loops.append((step_of(main, known, 1) if main else 0, -number, axis, extent))
+            strides[axis] = tuple(step_of(read, known, 1) for read in materialized.reads)
         else:
             rest, part = reduction.split(axis, factor=block)
             loops.append((step_of(main, known, block) if main else 0, -number, rest, extent // block))
             loops.append((step_of(main, known, 1) if main else 0, -number, part, block))
+            strides[rest] = tuple(step_of(read, known, block) for read in materialized.reads)
+            strides[part] = tuple(step_of(read, known, 1) for read in materialized.reads)
     loops.sort(key=lambda loop: loop[:2], reverse=True)
-    return [(axis, extent) for _, _, axis, extent in loops]
+    return [(axis, extent) for _, _, axis, extent in loops], strides
