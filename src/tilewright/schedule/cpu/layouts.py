@@ -57,7 +57,7 @@ def choose_conv2d_blocking(cpu: CPUDescription, workload: Conv2DWorkload) -> tup
     """The blocks of input and output channels; None if vectors of channels would be mostly empty.
 
     Where vector loads take no offset, a block is of two vectors, if that divides the channels: the weights of a tile
-    that is two vectors wide are then read from one place to the next, and not from two places that each need an address.
+    that is two vectors wide are then read from one place to the next, not from two that each need an address.
     """
     lanes = lanes_of(cpu, workload.dtype)
     pair = 2 * lanes if not (cpu.has_vector_offsets or cpu.groups_registers) else 0

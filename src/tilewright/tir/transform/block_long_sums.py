@@ -164,7 +164,8 @@ class _Blocker(StmtMutator):
         long = {
             buffer: places
             for buffer, places in updates.sums().items()
-            if not any(place.mentions(loop.loop_var) for place in places) and _is_long(places, count, self.small_bytes)
+            if not any(place.mentions(loop.loop_var) for place in places)
+            and _is_long(places, count, self.small_bytes)
         }
         if not long:
             updates.leave(loop.loop_var, count)
