@@ -88,8 +88,9 @@ def host_passes(target: Target, host: Target) -> list[Pass]:
     if PassContext.current().get("tir.disable_assert"):
         # Before allocations get the assertion that they succeeded, which stays.
         passes.append(SkipAssert())
-    if host.kind.name == "llvm" and describe_cpu(host).loads_scalars_together:
-        passes.append(LoadScalarsTogether(describe_cpu(host).vector_bits))
+    if host.kind.name == "llvm" and describe_cpu(host).multiplies_by_element:
+        cpu = describe_cpu(host)
+        passes.append(LoadScalarsTogether(cpu.vector_bits, cpu.loads_scalars_together))
     return [
         *passes,
         LowerTVMBuiltin(),
