@@ -21,7 +21,7 @@ _BRANCH = re.compile(
     r"^(?:j\w+|b\.\w+|b|bne|beq|blt|bge|bltu|bgeu|bnez|beqz|bgtz|bltz|cbz|cbnz|tbz|tbnz|b(?:ne|eq|lt|le|gt|ge|hi|lo|hs|ls|mi|pl|cc|cs))$"
 )
 _MULTIPLY_ADD = re.compile(
-    r"^(?:v?fn?m(?:add|sub)\w*|fml[as]\w*(?:\.\w+)?|fmadd\w*|[su]dot|usdot|[su]mmla|usmmla|bfdot|bfmmla|bfmlal[bt]|"
+    r"^(?:v?fn?m(?:add|sub)\w*|fml[as]\w*(?:\.\w+)?|fmadd\w*|[su]dot|usdot|sudot|[su]mmla|usmmla|bfdot|bfmmla|bfmlal[bt]|"
     r"[su]mlal2?|mla|vfm[as](?:\.\w+)*|vml[as]l?(?:\.\w+)*|v[su]dot(?:\.\w+)*|vf(?:madd|macc|msac|nmsac)\.\w+|vmacc\.\w+|"
     r"vwmacc\w*\.\w+|fmadd\.[sdh]|vpdp\w+|pmaddwd|vpmaddwd|vpmaddubsw|tdp\w+)$"
 )

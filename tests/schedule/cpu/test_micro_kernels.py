@@ -50,12 +50,25 @@ def depthwise() -> tuple[Any, dict[str, tuple[int, ...]]]:
     return relay.nn.conv2d(*made, padding=(1, 1), groups=64), shapes
 
 
+def product_of(data: str, weight: str) -> Any:
+    """The same of other numbers."""
+
+    def make() -> tuple[Any, dict[str, tuple[int, ...]]]:
+        shapes = {"x": (64, 256), "w": (256, 256)}
+        x, w = (relay.var(*pair, dtype) for pair, dtype in zip(shapes.items(), (data, weight), strict=True))
+        return relay.nn.dense(x, w, out_dtype="int32" if weight == "int8" else ""), shapes
+
+    return make
+
+
 def assembly_of(make: Any, target: str) -> str:
     """The code of an operator whose weights are constants."""
     body, shapes = make()
     module = tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
+    weight = next(one for one in module["main"].params if one.name_hint == "w")
+    values = np.ones(shapes["w"], weight.type_annotation.dtype)
     with tvm.transform.PassContext(opt_level=3):
-        library = relay.build(module, target, params={"w": np.ones(shapes["w"], "float32")})
+        library = relay.build(module, target, params={"w": values})
     assembly: str = library.get_lib().get_source("asm")
     return assembly
 
@@ -74,6 +87,15 @@ def test_aarch64(processor: str, make: Any) -> None:
     """Accumulators, weights and pixels stay in the 32 vector registers."""
     loop = micro_kernel(assembly_of(make, target_of(processor)))
     assert loop.spills == 0 and loop.useful >= LEAST_USEFUL, str(loop)
+
+
+@pytest.mark.parametrize("processor", ["cortex-a76", "neoverse-v1"])
+@pytest.mark.parametrize(("data", "least"), [("int8", LEAST_USEFUL), ("float16", 0.75)])
+def test_narrow_products(processor: str, data: str, least: float) -> None:
+    """Dot products take a word of a vector register for all lanes. Numbers of float16 are widened, which takes
+    instructions too, but those of a row several at a time."""
+    loop = micro_kernel(assembly_of(product_of(data, data), target_of(processor)))
+    assert loop.spills == 0 and loop.useful >= least, str(loop)
 
 
 @pytest.mark.parametrize("processor", ["cortex-a72", "neoverse-v1"])

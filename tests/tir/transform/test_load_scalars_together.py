@@ -11,6 +11,7 @@ import tilewright as tvm
 from tilewright import tir
 from tilewright.ir.functor import post_order
 from tilewright.tir.interpreter import interpret
+from tilewright.tir.packed_lanes import dot_word, pack_word
 from tilewright.tir.transform.load_scalars_together import LoadScalarsTogether
 
 POINTER = tvm.ir.PointerType(tvm.ir.PrimType("float32"))
@@ -81,3 +82,39 @@ def test_a_store_to_what_may_be_read_keeps_the_loads() -> None:
 def test_a_guarded_load_stays() -> None:
     """What may not be evaluated is not loaded earlier."""
     assert set(loads_of(LoadScalarsTogether(128)(unrolled([0, 1, 2, 3], guarded=True)))) == {1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"), [("float16", 1), ("int8", 4)], ids=["widened numbers", "words of packed lanes"]
+)
+def test_other_factors(kind: str, count: int) -> None:
+    """Factors that are widened are loaded and widened as a vector; words of four bytes are loaded as words."""
+    x = tir.decl_buffer((16,), kind, "x")
+    y = tir.decl_buffer((8,), "float32" if count == 1 else "int32", "y")
+    total, place = tir.Var("total", POINTER), tir.Ramp(0, 1, 8)
+    stores = [tir.Store(total, tir.Broadcast(tir.const(0, y.dtype), 8), place)]
+    for step in range(4):
+        numbers = [tir.Load(kind, x.data, step * count + number) for number in range(count)]
+        if count == 1:
+            term = tir.Broadcast(numbers[0].astype("float32"), 8) * tir.Broadcast(
+                tir.const(2.0, "float32"), 8
+            )
+        else:
+            ones = tir.Broadcast(tir.const(0x01010101, "int32"), 8)
+            term = dot_word(tir.Broadcast(pack_word(*numbers), 8), ones, "int8", "int8")
+        stores.append(tir.Store(total, tir.Load(f"{y.dtype}x8", total, place) + term, place))
+    stores.append(tir.Store(y.data, tir.Load(f"{y.dtype}x8", total, place), place))
+    body = tir.Allocate(total, y.dtype, [8], tir.const(True, "bool"), tir.SeqStmt(stores))
+    parameters = [tir.Var(name, "handle") for name in "xy"]
+    function = tir.PrimFunc(parameters, body, buffer_map=dict(zip(parameters, (x, y), strict=True)))
+    before = tvm.IRModule({"f": function})
+    after = LoadScalarsTogether(128, also_float32=False)(before)
+    assert loads_of(after) == [4] * count
+    values = np.arange(-8, 8).astype(kind)
+    results = []
+    for module in (before, after):
+        found = np.zeros(8, str(y.dtype))
+        interpret(module["f"], values, found)
+        results.append(found)
+    np.testing.assert_array_equal(results[1], results[0])
+    assert results[0].any()
