@@ -50,15 +50,19 @@ def depthwise() -> tuple[Any, dict[str, tuple[int, ...]]]:
     return relay.nn.conv2d(*made, padding=(1, 1), groups=64), shapes
 
 
-def product_of(data: str, weight: str) -> Any:
-    """The same of other numbers."""
+def narrow(make: Any, dtype: str) -> Any:
+    """The same of narrow numbers."""
 
-    def make() -> tuple[Any, dict[str, tuple[int, ...]]]:
-        shapes = {"x": (64, 256), "w": (256, 256)}
-        x, w = (relay.var(*pair, dtype) for pair, dtype in zip(shapes.items(), (data, weight), strict=True))
-        return relay.nn.dense(x, w, out_dtype="int32" if weight == "int8" else ""), shapes
+    def made() -> tuple[Any, dict[str, tuple[int, ...]]]:
+        body, shapes = make()
+        parameters = [relay.var(name, shape=shape, dtype=dtype) for name, shape in shapes.items()]
+        out_dtype = "int32" if dtype == "int8" else ""
+        if make is product:
+            return relay.nn.dense(*parameters, out_dtype=out_dtype), shapes
+        padding, strides = body.attrs.padding, body.attrs.strides
+        return relay.nn.conv2d(*parameters, padding=padding, strides=strides, out_dtype=out_dtype), shapes
 
-    return make
+    return made
 
 
 def assembly_of(make: Any, target: str) -> str:
@@ -90,11 +94,19 @@ def test_aarch64(processor: str, make: Any) -> None:
 
 
 @pytest.mark.parametrize("processor", ["cortex-a76", "neoverse-v1"])
-@pytest.mark.parametrize(("data", "least"), [("int8", LEAST_USEFUL), ("float16", 0.75)])
-def test_narrow_products(processor: str, data: str, least: float) -> None:
+@pytest.mark.parametrize(
+    ("make", "dtype", "least"),
+    [
+        (product, "int8", LEAST_USEFUL),
+        (convolution, "int8", LEAST_USEFUL),
+        (pointwise, "int8", LEAST_USEFUL),
+        (product, "float16", 0.75),
+    ],
+)
+def test_narrow_numbers(processor: str, make: Any, dtype: str, least: float) -> None:
     """Dot products take a word of a vector register for all lanes. Numbers of float16 are widened, which takes
     instructions too, but those of a row several at a time."""
-    loop = micro_kernel(assembly_of(product_of(data, data), target_of(processor)))
+    loop = micro_kernel(assembly_of(narrow(make, dtype), target_of(processor)))
     assert loop.spills == 0 and loop.useful >= least, str(loop)
 
 
