@@ -29,7 +29,7 @@ _LOAD = re.compile(
     r"^(?:ld\w*(?:\.\w+)?|vld\w*(?:\.\w+)?|vle\d+\.v|vlse\d+\.v|fl[wdh]|l[bhwd]u?|v?mov[au]p[sd]|vbroadcast\w+|v?movs[sd]|vmovdq\w+)$"
 )
 _STACK = re.compile(r"\[sp\b|\(sp\)|\(%rsp")
-_STACK_ADDRESS = re.compile(r"(\w+),\s*sp\b(?!\))")  # add r9, sp, #24: an address of the stack in a register
+_ADDRESS = ("add", "addi", "sub", "mov", "mv")
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,10 @@ class Loop:
             by_register = {match.group(1) for match in re.finditer(r"[\[(](\w+)", operands)}
             if name.startswith(("vldm", "vstm", "ldm", "stm")):
                 by_register.add(first)
-            address = _STACK_ADDRESS.match(operands) if name in ("add", "addi", "sub", "mov", "mv") else None
             found.append(_STACK.search(operands) is not None or bool(by_register & holding))
-            if address is not None:
-                holding.add(address.group(1))
+            # add r9, sp, #24: an address of the stack in a register.
+            if name in _ADDRESS and {*re.split(r"[\s,]+", operands)[1:]} & {"sp", *holding}:
+                holding.add(first)
             elif not name.startswith(("vldm", "vstm", "st", "vst")):
                 holding.discard(first)
         return found

@@ -88,7 +88,8 @@ def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
     """All tiles that fit in the registers, and the smallest possible one."""
     lanes = problem.lanes
     columns = lanes if problem.columns is None else min(problem.columns, problem.widest)
-    widths = [count * lanes for count in range(1, 5) if (count - 1) * lanes < columns]
+    counts = (1, 2, 4) if cpu.groups_registers else range(1, 5)  # registers are grouped by powers of two
+    widths = [count * lanes for count in counts if (count - 1) * lanes < columns]
     panels = range(1, min(4 if problem.panels is None else problem.panels, 4) + 1)
     inner = _sizes(problem.rows[0], _most_rows(problem))
     outer = _sizes(problem.rows[1], 8)
