@@ -71,7 +71,11 @@ def find_compiler(triple: str = "") -> Compiler:
         if program:
             return Compiler((program,))
         if not parsed.zig_has_libraries:
-            kit = f"the Android NDK, with {start}-clang on the PATH" if names else "Xcode, on a Mac"
+            kit = (
+                "Xcode, on a Mac"
+                if parsed.system == "ios"
+                else f"the Android NDK ({start}-clang on the PATH)"
+            )
             raise CompilerError(f"no C compiler for {triple} was found: its libraries come with {kit}.")
     zig = zig_command()
     if zig is not None:

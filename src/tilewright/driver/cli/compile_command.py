@@ -214,10 +214,8 @@ def _show(report: dict[str, Any]) -> None:
 
 
 _INSTALL = "install a C compiler (cc, gcc or clang) or ziglang (pip install ziglang)"
-_KITS = {
-    "linux": "install the Android NDK and put its bin folder on the PATH",
-    "ios": "link on a Mac with Xcode",
-}
+_NDK = "install the Android NDK and put its bin folder on the PATH"
+_XCODE = "link on a Mac with Xcode"
 
 
 def _say_what_a_linker_is_for(output: str, triple: str, form: str) -> None:
@@ -230,7 +228,7 @@ def _say_what_a_linker_is_for(output: str, triple: str, form: str) -> None:
         )
     else:
         parsed = Triple.parse(triple) if triple else host_triple()
-        install = _INSTALL if parsed.zig_has_libraries else _KITS[parsed.system]
+        install = _INSTALL if parsed.zig_has_libraries else _XCODE if parsed.system == "ios" else _NDK
         needed = "" if links_without_compiler(triple) else f"{install}, and "
         suffix = parsed.library_suffix
         runs = "Python runs it as it is" if is_host(triple) else "The runtime there runs it as it is"
