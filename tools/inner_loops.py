@@ -21,7 +21,7 @@ _BRANCH = re.compile(
     r"^(?:j\w+|b\.\w+|b|bne|beq|blt|bge|bltu|bgeu|bnez|beqz|bgtz|bltz|cbz|cbnz|tbz|tbnz|b(?:ne|eq|lt|le|gt|ge|hi|lo|hs|ls|mi|pl|cc|cs))$"
 )
 _MULTIPLY_ADD = re.compile(
-    r"^(?:v?fn?m(?:add|sub)\w*|fml[as]\w*(?:\.\w+)?|fmadd\w*|[su]dot|usdot|[su]mmla|usmmla|bfdot|bfmmla|bfmlal[bt]|"
+    r"^(?:v?fn?m(?:add|sub)\w*|fml[as]\w*(?:\.\w+)?|fmadd\w*|[su]dot|usdot|sudot|[su]mmla|usmmla|bfdot|bfmmla|bfmlal[bt]|"
     r"[su]mlal2?|mla|vfm[as](?:\.\w+)*|vml[as]l?(?:\.\w+)*|v[su]dot(?:\.\w+)*|vf(?:madd|macc|msac|nmsac)\.\w+|vmacc\.\w+|"
     r"vwmacc\w*\.\w+|fmadd\.[sdh]|vpdp\w+|pmaddwd|vpmaddwd|vpmaddubsw|tdp\w+)$"
 )
@@ -29,6 +29,7 @@ _LOAD = re.compile(
     r"^(?:ld\w*(?:\.\w+)?|vld\w*(?:\.\w+)?|vle\d+\.v|vlse\d+\.v|fl[wdh]|l[bhwd]u?|v?mov[au]p[sd]|vbroadcast\w+|v?movs[sd]|vmovdq\w+)$"
 )
 _STACK = re.compile(r"\[sp\b|\(sp\)|\(%rsp")
+_ADDRESS = ("add", "addi", "sub", "mov", "mv")
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,31 @@ class Loop:
     def loads(self) -> int:
         """Instructions that read memory, those of the stack left out."""
         return sum(
-            _is_load(name, operands) and not _STACK.search(operands) for name, operands in self.instructions
+            _is_load(name, operands) and not stack
+            for (name, operands), stack in zip(self.instructions, self._of_stack(), strict=True)
         )
 
     @property
     def spills(self) -> int:
-        """Instructions that read or write the stack."""
-        return sum(_STACK.search(operands) is not None for _, operands in self.instructions)
+        """Instructions that read or write the stack, also through a register that holds an address of it."""
+        return sum(self._of_stack())
+
+    def _of_stack(self) -> list[bool]:
+        """For each instruction whether it accesses the stack."""
+        found: list[bool] = []
+        holding: set[str] = set()
+        for name, operands in self.instructions:
+            first = re.split(r"[\s,!]", operands)[0]
+            by_register = {match.group(1) for match in re.finditer(r"[\[(](\w+)", operands)}
+            if name.startswith(("vldm", "vstm", "ldm", "stm")):
+                by_register.add(first)
+            found.append(_STACK.search(operands) is not None or bool(by_register & holding))
+            # add r9, sp, #24: an address of the stack in a register.
+            if name in _ADDRESS and {*re.split(r"[\s,]+", operands)[1:]} & {"sp", *holding}:
+                holding.add(first)
+            elif not name.startswith(("vldm", "vstm", "st", "vst")):
+                holding.discard(first)
+        return found
 
     @property
     def useful(self) -> float:

@@ -1,7 +1,10 @@
 """Target tags."""
 
+import numpy as np
 import pytest
 
+import tilewright as tvm
+from tilewright import relay
 from tilewright.support.errors import TargetError
 from tilewright.target import Target, list_tags, register_tag
 from tilewright.target.tag_table import TAGS
@@ -72,3 +75,44 @@ def test_name_that_cannot_start_a_target_string_is_refused(name):
     """A tag must be one plain word."""
     with pytest.raises(TargetError, match="cannot be a target tag"):
         register_tag(name, {"kind": "llvm"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "raspberry-pi/4b-aarch64",
+        "nvidia/tesla-c2075",
+        "nvidia/geforce-gt-730-ddr3,128bit",
+        "nvidia/geforce-gtx-860m-sm-50",
+        "nvidia/quadro-k2000d",
+        "nvidia/nvs-4200m",
+        "nvidia/nvidia-nvs-810",
+        "nvidia/tegra-x1",
+        "nvidia/rtx-3000",
+        "nvidia/nvidia-a10g",
+        "nvidia/jetson-agx-xavier",
+        "aws/cpu/c5.9xlarge",
+    ],
+)
+def test_names_of_tvm(name):
+    """One of each series that TVM has tags for."""
+    assert Target(name).tag == name
+
+
+@pytest.mark.slow
+def test_a_network_compiles_for_every_cpu():
+    """Each processor that a tag names takes a convolution and a dense layer."""
+    x = relay.var("x", shape=(1, 8, 6, 6))
+    body = relay.nn.conv2d(x, relay.const(np.ones((8, 8, 3, 3), "float32")), padding=(1, 1))
+    body = relay.nn.dense(
+        relay.nn.batch_flatten(relay.nn.relu(body)), relay.const(np.ones((4, 288), "float32"))
+    )
+    module = tvm.IRModule.from_expr(relay.Function([x], body))
+    processors = {
+        (target.mcpu, str(target.attrs["mtriple"]))
+        for target in list_tags().values()
+        if target.kind.name == "llvm"
+    }
+    assert len(processors) > 30
+    for cpu, triple in sorted(processors):
+        relay.build(module, f"llvm -mcpu={cpu} -mtriple={triple}")

@@ -57,20 +57,26 @@ def zig_command() -> tuple[str, ...] | None:
 
 
 def find_compiler(triple: str = "") -> Compiler:
-    """A compiler for the target: ``cc`` for this machine, a cross ``gcc`` named after the triple, else ``zig cc``."""
+    """A compiler for the target: ``cc`` for this machine, a cross ``gcc`` or ``clang`` (the Android NDK's) named after
+    the triple, else ``zig cc``, if it has the system's libraries."""
     if is_host(triple):
         program = next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
         if program:
             return Compiler((program,))
     else:
         parsed = Triple.parse(triple)
-        program = (
-            shutil.which(f"{parsed.machine}-linux-{parsed.environment or 'gnu'}-gcc")
-            if parsed.system == "linux"
-            else None
-        )
+        start = f"{parsed.machine}-linux-{parsed.environment or 'gnu'}"
+        names = [f"{start}-gcc", f"{start}-clang"] if parsed.system == "linux" else []
+        program = next((found for name in names if (found := shutil.which(name))), None)
         if program:
             return Compiler((program,))
+        if not parsed.zig_has_libraries:
+            kit = (
+                "Xcode, on a Mac"
+                if parsed.system == "ios"
+                else f"the Android NDK ({start}-clang on the PATH)"
+            )
+            raise CompilerError(f"no C compiler for {triple} was found: its libraries come with {kit}.")
     zig = zig_command()
     if zig is not None:
         # Unlike other compilers, zig generates code for this machine's CPU unless told otherwise.

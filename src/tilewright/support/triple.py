@@ -107,11 +107,18 @@ class Triple:
         return f"{machine}-linux-{self.environment or 'gnu'}"
 
     @property
+    def zig_has_libraries(self) -> bool:
+        """True if zig brings what libraries of this system link with; Android's and iOS' come from their makers."""
+        return self.system != "ios" and not self.environment.lower().startswith("android")
+
+    @property
     def llvm(self) -> str:
         """The triple with all its parts, in the order that LLVM reads."""
         machine = self.machine
         if self.system == "windows":
-            return f"{machine}-{_or(self.vendor, 'pc', 'w64')}-windows-{self.environment or 'msvc'}"
+            # On 32-bit x86, names begin with an underscore, which GNU's way of naming exports leaves to the linker.
+            environment = "gnu" if re.fullmatch(r"i\d86", machine) else self.environment or "msvc"
+            return f"{machine}-{_or(self.vendor, 'pc', 'w64')}-windows-{environment}"
         if self.system in ("macos", "ios"):
             name = "arm64" if machine == "aarch64" else machine
             word = self.system_word if self.system_word.lower() != "macos" else "macosx"
@@ -143,4 +150,12 @@ def is_host(triple: str) -> bool:
     if not triple:
         return True
     parsed, host = Triple.parse(triple), host_triple()
-    return (parsed.machine, parsed.system) == (host.machine, host.system)
+    return (parsed.machine, parsed.system) == (host.machine, host.system) and _has_c_library(parsed)
+
+
+def _has_c_library(triple: Triple) -> bool:
+    """True if the C library that a triple of this system names is this machine's."""
+    environment = triple.environment.lower()
+    if environment.startswith("android"):
+        return hasattr(sys, "getandroidapilevel")
+    return not environment.startswith("musl") or platform.libc_ver()[0] != "glibc"

@@ -47,6 +47,11 @@ _DEFAULT_TRIPLES: Final = {
     "hexagon": "hexagon-unknown-unknown-elf",
 }
 
+# LLVM avoids multiply-accumulates on the 32-bit cores where one that waits for another is slow, and for most of them
+# orders instructions without a look at the registers. Micro-kernels have accumulators enough that none waits, and need
+# every register.
+_NEON_TUNING: Final = ("-slowfpvmlx", "-vmlx-hazards", "-expand-fp-mlx", "+use-misched")
+
 
 @dataclass(frozen=True)
 class CPUDescription:
@@ -90,10 +95,28 @@ class CPUDescription:
     @property
     def multiplies_by_element(self) -> bool:
         """True if a multiply-add takes one of its factors from any element of a vector register."""
-        # The fused form of 32-bit ARM takes whole vectors only.
-        return "neon" in self.features and (
-            self.family == "aarch64" or (self.family == "arm" and not self.has_fma)
-        )
+        return "neon" in self.features and self.family in ("aarch64", "arm")
+
+    @property
+    def loads_scalars_together(self) -> bool:
+        """True if the loads of neighbouring factors must be written as one vector load for a multiply-add by element to
+        be used: on 32-bit ARM, LLVM prefers a broadcasting load for each."""
+        return self.multiplies_by_element and self.family == "arm"
+
+    @property
+    def groups_registers(self) -> bool:
+        """True if one instruction works on a group of neighbouring vector registers."""
+        return self.family == "riscv"
+
+    @property
+    def has_vector_offsets(self) -> bool:
+        """True if a vector load adds a constant to its address; else each place needs an instruction, or a register."""
+        return self.family not in ("arm", "riscv")
+
+    @property
+    def has_prefetch(self) -> bool:
+        """True if there is an instruction that prefetches."""
+        return self.family != "wasm" and (self.family != "riscv" or "zicbop" in self.features)
 
 
 @dataclass(frozen=True)
@@ -157,7 +180,9 @@ def llvm_machine_options(target: TargetLike) -> tuple[str, str, str]:
         triple, cpu, features = host_llvm()
         return triple, cpu, ",".join([features, *machine.attributes] if features else machine.attributes)
     named = [f"+{feature}" for feature in sorted(_features_to_name(machine))]
-    return Triple.parse(machine.triple).llvm, _llvm_name(machine), ",".join([*named, *machine.attributes])
+    tuned = _NEON_TUNING if machine.family == "arm" and describe_cpu(target).multiplies_by_element else ()
+    attributes = ",".join([*named, *tuned, *machine.attributes])
+    return Triple.parse(machine.triple).llvm, _llvm_name(machine), attributes
 
 
 def _llvm_name(machine: _Machine) -> str:

@@ -170,16 +170,17 @@ AARCH64: Final[dict[str, CPUModel]] = {
 _ARM_V7 = _features("neon vfp3")
 _ARM_V7_FMA = _ARM_V7 | {"vfp4"}
 
+# The latency is that of a sum that waits for the one before, which these cores forward to their adder.
 ARM: Final[dict[str, CPUModel]] = {
     "generic": CPUModel(frozenset(), 16 << 10, 128 << 10, fma_units=0),
-    "cortex-a5": CPUModel(_ARM_V7_FMA, fma_units=1, fma_latency=8),
-    "cortex-a7": CPUModel(_ARM_V7_FMA, 32 << 10, 128 << 10, fma_units=1, fma_latency=8),
+    "cortex-a5": CPUModel(_ARM_V7_FMA, fma_units=1),
+    "cortex-a7": CPUModel(_ARM_V7_FMA, 32 << 10, 128 << 10, fma_units=1),
     "cortex-a8": CPUModel(_ARM_V7, fma_units=0),
     "cortex-a9": CPUModel(_ARM_V7, 32 << 10, 256 << 10, fma_units=0),
-    "cortex-a15": CPUModel(_ARM_V7_FMA, 32 << 10, 512 << 10, fma_latency=9),
+    "cortex-a15": CPUModel(_ARM_V7_FMA, 32 << 10, 512 << 10),
     "cortex-a17": CPUModel(_ARM_V7_FMA, 32 << 10, 512 << 10),
-    "cortex-a53": CPUModel(_ARM_V7_FMA | {"fp-armv8"}, 32 << 10, 128 << 10, fma_units=1, fma_latency=8),
-    "cortex-a72": CPUModel(_ARM_V7_FMA | {"fp-armv8"}, 32 << 10, 1 << 20, fma_latency=7),
+    "cortex-a53": CPUModel(_ARM_V7_FMA | {"fp-armv8"}, 32 << 10, 128 << 10, fma_units=1),
+    "cortex-a72": CPUModel(_ARM_V7_FMA | {"fp-armv8"}, 32 << 10, 1 << 20, fma_latency=3),
     "cortex-m4": CPUModel(_features("dsp vfp4d16sp"), 0, 0, fma_units=1, fma_latency=3, cores=1),
     "cortex-m7": CPUModel(_features("dsp vfp4d16"), 16 << 10, 0, fma_units=1, fma_latency=3, cores=1),
     "cortex-m55": CPUModel(_features("dsp mve.fp"), 16 << 10, 0, fma_units=1, cores=1),

@@ -24,6 +24,15 @@ def _add_nvidia(arch: str, names: str, registers_per_block: int = 65536) -> None
         }
 
 
+def _add_quadro(arch: str, names: str) -> None:
+    _add_nvidia(arch, " ".join(f"quadro-{name}" for name in names.split()))
+
+
+def _add_geforce(arch: str, series: str, names: str, registers_per_block: int = 65536) -> None:
+    start = f"geforce-{series}-" if series else "geforce-"
+    _add_nvidia(arch, " ".join(start + name for name in names.split()), registers_per_block)
+
+
 _add_nvidia(
     "sm_35",
     "tesla-k40 tesla-k20 geforce-gtx-titan geforce-gtx-780-ti geforce-gtx-780 quadro-k6000 quadro-k5200",
@@ -37,9 +46,7 @@ _add_nvidia(
     "sm_52", "tesla-m60 tesla-m40 quadro-m6000-24gb quadro-m6000 quadro-m5000 quadro-m4000 quadro-m2000"
 )
 _add_nvidia("sm_52", "geforce-gtx-titan-x geforce-gtx-980-ti geforce-gtx-980 geforce-gtx-970 geforce-gtx-960")
-_add_nvidia(
-    "sm_52", "geforce-gtx-950 geforce-gtx-980m geforce-gtx-970m geforce-gtx-965m quadro-m5500m quadro-m3000m"
-)
+_add_nvidia("sm_52", "geforce-gtx-950 geforce-gtx-980m geforce-gtx-970m geforce-gtx-965m quadro-m5500m")
 _add_nvidia("sm_53", "jetson-tx1 jetson-nano", registers_per_block=32768)
 _add_nvidia("sm_60", "tesla-p100 quadro-gp100 dgx-1")
 _add_nvidia(
@@ -85,6 +92,46 @@ _add_nvidia("sm_100", "nvidia-b100 nvidia-b200 nvidia-gb200")
 _add_nvidia(
     "sm_120", "geforce-rtx-5090 geforce-rtx-5080 geforce-rtx-5070-ti geforce-rtx-5070 geforce-rtx-5060-ti"
 )
+_add_nvidia("sm_20", "tesla-c2075 tesla-c2070 tesla-c2050 quadro-plex-7000", registers_per_block=32768)
+_add_nvidia("sm_21", "nvidia-nvs-315 nvidia-nvs-310 nvs-5400m nvs-5200m nvs-4200m", registers_per_block=32768)
+_add_geforce("sm_20", "gtx", "590 580 570 480 470 465 480m", registers_per_block=32768)
+_add_geforce("sm_21", "gts", "450", registers_per_block=32768)
+_add_geforce(
+    "sm_21",
+    "gtx",
+    "560-ti 550-ti 460 675m 670m 580m 570m 560m 485m 470m 460m",
+    registers_per_block=32768,
+)
+_add_geforce(
+    "sm_21",
+    "gt",
+    "730-ddr3,128bit 640-gddr3 630 620 610 520 440 430 720m 635m 630m 625m 620m 555m 550m 540m 525m 520mx 520m "
+    "445m 435m 420m 415m",
+    registers_per_block=32768,
+)
+_add_geforce("sm_21", "", "820m 800m 710m 705m 610m 410m", registers_per_block=32768)
+_add_nvidia("sm_30", "tesla-k10 nvidia-nvs-510")
+_add_quadro("sm_30", "k5000 k4200 k4000 k2000 k2000d k600 k420 410")
+_add_quadro("sm_30", "k6000m k5200m k5100m k4200m k4100m k3100m k2200m k2100m k1100m k500m")
+_add_geforce("sm_30", "gtx", "770 760 690 680 670 660-ti 660 650-ti-boost 650-ti 650 880m 870m 860m-sm-30")
+_add_geforce("sm_30", "gtx", "780m 770m 765m 760m 680mx 680m 675mx 670mx 660m")
+_add_geforce("sm_30", "gt", "740 755m 750m 745m 740m 735m 730m 650m 645m 640m 640m-le")
+_add_geforce("sm_35", "gtx", "titan-z titan-black")
+_add_geforce("sm_35", "gt", "730 720 705 640-gddr5")
+_add_geforce("sm_35", "", "920m")
+_add_quadro("sm_35", "k610m k510m")
+_add_nvidia("sm_50", "nvidia-nvs-810")
+_add_quadro("sm_50", "m5000m m4000m m3000m m1200 m1000m m600m m520 m500m k620m")
+_add_geforce("sm_50", "gtx", "860m-sm-50 850m")
+_add_geforce("sm_50", "", "840m")
+_add_quadro("sm_52", "m2200 m620")
+_add_geforce("sm_52", "", "910m")
+_add_nvidia("sm_53", "tegra-x1", registers_per_block=32768)
+_add_nvidia("sm_61", "p620 p520")
+_add_quadro("sm_61", "p5200 p4200 p3200 p3000 p500")
+_add_nvidia("sm_70", "nvidia-v100")
+_add_nvidia("sm_75", "rtx-5000 rtx-4000 rtx-3000 t2000 t1000")
+_add_nvidia("sm_86", "nvidia-a10g")
 
 
 def _add_cpu(name: str, mcpu: str, cores: int, **attributes: Any) -> None:
@@ -101,8 +148,12 @@ _RISCV_LINUX: Final = {"mtriple": "riscv64-linux-gnu"}
 
 for _board, _cpu, _chip in (
     ("3b", "cortex-a53", "bcm2837"),
+    ("3a-plus", "cortex-a53", "bcm2837"),
+    ("3b-plus", "cortex-a53", "bcm2837"),
     ("zero-2w", "cortex-a53", "bcm2837"),
     ("4b", "cortex-a72", "bcm2711"),
+    ("400", "cortex-a72", "bcm2711"),
+    ("cm4", "cortex-a72", "bcm2711"),
     ("5", "cortex-a76", "bcm2712"),
 ):
     # Without a suffix, what the 64-bit system on the board runs.
@@ -136,6 +187,10 @@ _add_cpu("arm/neoverse-v2", "neoverse-v2", 16, **_ARM_LINUX)
 _add_cpu("aws/graviton2", "neoverse-n1", 64, **_ARM_LINUX)
 _add_cpu("aws/graviton3", "neoverse-v1", 64, **_ARM_LINUX)
 _add_cpu("aws/graviton4", "neoverse-v2", 96, **_ARM_LINUX)
+_add_cpu("qualcomm/snapdragon-835", "cortex-a73", 4, **_ARM_ANDROID)
+_add_cpu("qualcomm/snapdragon-865", "cortex-a77", 4, **_ARM_ANDROID)
+_add_cpu("qualcomm/snapdragon-8-gen-2", "cortex-x3", 1, **_ARM_ANDROID)
+_add_cpu("google/pixel-7", "cortex-x1", 2, **_ARM_ANDROID)
 _add_cpu("apple/m1", "apple-m1", 4, **{**_ARM_LINUX, "mtriple": "arm64-apple-macos"})
 _add_cpu("apple/m2", "apple-m2", 4, **{**_ARM_LINUX, "mtriple": "arm64-apple-macos"})
 _add_cpu("apple/m3", "apple-m3", 4, **{**_ARM_LINUX, "mtriple": "arm64-apple-macos"})
@@ -149,6 +204,17 @@ _add_cpu("intel/sapphirerapids", "sapphirerapids", 48, **_X86_LINUX)
 _add_cpu("aws/c5", "cascadelake", 16, **_X86_LINUX)
 _add_cpu("aws/c6i", "icelake-server", 32, **_X86_LINUX)
 _add_cpu("aws/c7i", "sapphirerapids", 48, **_X86_LINUX)
+for _size, _cores, _cpu in (
+    ("large", 1, "skylake-avx512"),
+    ("xlarge", 2, "skylake-avx512"),
+    ("2xlarge", 4, "skylake-avx512"),
+    ("4xlarge", 8, "skylake-avx512"),
+    ("9xlarge", 18, "skylake-avx512"),
+    ("12xlarge", 24, "cascadelake"),
+    ("18xlarge", 36, "skylake-avx512"),
+    ("24xlarge", 48, "cascadelake"),
+):
+    _add_cpu(f"aws/cpu/c5.{_size}", _cpu, _cores, **_X86_LINUX)
 _add_cpu("amd/zen2", "znver2", 8, **_X86_LINUX)
 _add_cpu("amd/zen3", "znver3", 8, **_X86_LINUX)
 _add_cpu("amd/zen4", "znver4", 8, **_X86_LINUX)

@@ -7,14 +7,16 @@
 from __future__ import annotations
 
 from tilewright.ir.transform import Pass, PassContext
+from tilewright.target.cpu import describe_cpu
 from tilewright.target.target import Target
 from tilewright.tir.arg_binder import CPU
 from tilewright.tir.transform.annotate_entry_func import AnnotateEntryFunc
 from tilewright.tir.transform.bind_target import BindTarget
-from tilewright.tir.transform.block_long_sums import BlockLongSums
+from tilewright.tir.transform.block_long_sums import SMALL_BYTES, BlockLongSums
 from tilewright.tir.transform.combine_context_call import CombineContextCall
 from tilewright.tir.transform.infer_fragment import InferFragment
 from tilewright.tir.transform.keep_functions import KeepFunctions
+from tilewright.tir.transform.load_scalars_together import LoadScalarsTogether
 from tilewright.tir.transform.lower_custom_datatypes import LowerCustomDatatypes
 from tilewright.tir.transform.lower_device_storage_access_info import LowerDeviceStorageAccessInfo
 from tilewright.tir.transform.lower_intrin import LowerIntrin
@@ -45,12 +47,23 @@ def mixed_passes(target: Target, host: Target) -> list[Pass]:
     if target.kind.device_type != CPU:
         passes += _thread_passes(bool(context.get("tir.detect_global_barrier")))
     else:
-        passes += [ThreadsToLoops(), BlockLongSums()]
+        passes += [ThreadsToLoops(), BlockLongSums(_bytes_of_few_accumulators(target))]
     # From here on every argument is checked on entry, and the buffer map is empty.
     passes.append(MakeUnpackedAPI() if _unpacked(target, host) else MakePackedAPI())
     # From here on a function is host code or device code.
     passes.append(SplitHostDevice())
     return passes
+
+
+def _bytes_of_few_accumulators(target: Target) -> int:
+    """The size up to which accumulators are the sum of a row, not a register tile: four registers, where a tile of all
+    registers is as small as the usual limit, and the sums of blocks would take the tile's registers."""
+    if target.kind.name != "llvm":
+        return SMALL_BYTES
+    cpu = describe_cpu(target)
+    vector_bytes = cpu.vector_bits // 8
+    is_small = not cpu.folds_loads and 4 < vector_bytes <= SMALL_BYTES // cpu.vector_registers
+    return 4 * vector_bytes if is_small else SMALL_BYTES
 
 
 def _thread_passes(global_barrier: bool) -> list[Pass]:
@@ -75,6 +88,9 @@ def host_passes(target: Target, host: Target) -> list[Pass]:
     if PassContext.current().get("tir.disable_assert"):
         # Before allocations get the assertion that they succeeded, which stays.
         passes.append(SkipAssert())
+    if host.kind.name == "llvm" and describe_cpu(host).multiplies_by_element:
+        cpu = describe_cpu(host)
+        passes.append(LoadScalarsTogether(cpu.vector_bits, cpu.loads_scalars_together))
     return [
         *passes,
         LowerTVMBuiltin(),

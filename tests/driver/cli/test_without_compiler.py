@@ -99,3 +99,27 @@ def test_a_library_for_another_machine(small_onnx, tmp_path):
         in said
     )
     assert "or write a package of object code with -o model.tar" in said
+
+
+@pytest.mark.parametrize(
+    ("triple", "words"),
+    [
+        ("x86_64-pc-windows-msvc", "For a .dll, which C and C++ open, install a C compiler"),
+        ("arm64-apple-macos", "For a .dylib, which C and C++ open, install a C compiler"),
+        (
+            "wasm32-unknown-unknown",
+            "For a .wasm, which a JavaScript or WASI host opens, install a C compiler",
+        ),
+        ("aarch64-linux-android21", "For a .so, which C and C++ open, install the Android NDK"),
+    ],
+)
+def test_a_package_for_another_system(triple, words, small_onnx, tmp_path):
+    """It has object code, and the name of a library is that system's."""
+    said = tilewright(
+        tmp_path, "compile", small_onnx, "--target", f"llvm -mtriple={triple}", "-o", "model.tar"
+    )
+    said = " ".join(said.split())
+    assert (
+        f"No C compiler for {triple} was found, so model.tar has object code and no shared library." in said
+    )
+    assert words in said and f"It is code for {triple}: run it there." in said

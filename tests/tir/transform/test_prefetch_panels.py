@@ -143,3 +143,14 @@ def test_schedules_of_large_weights_ask(depth, asks):
     built(tvm.nd.array(left), tvm.nd.array(right), found)
     wanted = left.astype("float64") @ right.astype("float64").transpose(1, 0, 2).reshape(depth, 128)
     np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_the_loop_around_asks_where_it_may():
+    """With enough lines allowed, the loop over rows asks for its share of the next panel, the reduction for none."""
+    whole = product(PANEL * 128 + K * 16, rows=4)
+    allowed = tir.For(PANEL, 0, 4, 0, tir.For(ROW, 0, 4, 0, tir.AttrStmt(K, PRAGMA, 2, whole.body.body.body)))
+    made = prefetch_panels(allowed, 64)
+    found = hints(made)
+    assert len(found) == 2 and not any(part is K for index in found for part in post_order(index))
+    asked = {at(index, 1, row, 0) // 16 for index in found for row in range(4)}
+    assert asked == set(range(16, 24))

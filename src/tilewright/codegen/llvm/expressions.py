@@ -121,7 +121,7 @@ class ExpressionEmitter(Emitter):
             for product, addend in ((node.b, node.a), (node.a, node.b)):
                 if is_dot_product(product):
                     return dot_product(self, product, addend)
-                if isinstance(product, Mul) and self._fuses(dtype):
+                if isinstance(product, Mul) and self._fuses(product):
                     kind = self.types.register(dtype)
                     operands = [(kind, self.visit(part)) for part in (product.a, product.b, addend)]
                     return self.call_llvm("llvm.fma", kind, operands, self.machine.float_flags)
@@ -156,12 +156,14 @@ class ExpressionEmitter(Emitter):
         """The remainder of a division rounded down."""
         return division.floored(self, node.a, node.b)[1]
 
-    def _fuses(self, dtype: DataType) -> bool:
+    def _fuses(self, product: Mul) -> bool:
         """True for vectors whose product and sum have to be written as one operation: LLVM joins the two by itself,
-        where the flags allow it, but for NEON on 32-bit ARM."""
-        machine = self.machine
+        where the flags allow it, but for NEON on 32-bit ARM. There, only the unfused form multiplies by an element."""
+        machine, dtype = self.machine, product.dtype
         is_vector = dtype.is_float and dtype.bits == 32 and dtype.lanes > 1
-        return is_vector and machine.family == "arm" and machine.has_fma and bool(machine.float_flags)
+        by_element = isinstance(product.a, Shuffle) or isinstance(product.b, Shuffle)
+        fuses = is_vector and machine.family == "arm" and machine.has_fma and bool(machine.float_flags)
+        return fuses and not by_element
 
     def _float_operation(self, node: BinaryOpExpr) -> str:
         dtype = node.dtype

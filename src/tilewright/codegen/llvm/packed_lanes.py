@@ -14,7 +14,7 @@ from tilewright.codegen.llvm.emitter import Emitter
 from tilewright.codegen.llvm.memory import Access
 from tilewright.codegen.llvm.types import vector
 from tilewright.ir import operators
-from tilewright.ir.expr import Call, IntImm, Load, PrimExpr
+from tilewright.ir.expr import Call, IntImm, Load, PrimExpr, Shuffle
 from tilewright.ir.intrinsics import DOT_PRODUCTS
 from tilewright.support.dtype import DataType
 
@@ -89,7 +89,14 @@ def _is_unconditional(load: Load) -> bool:
 def dot_product(emitter: Emitter, node: PrimExpr, addend: PrimExpr | None = None) -> str:
     """A product of words, added to something."""
     assert isinstance(node, Call)
-    words = [emitter.visit(argument) for argument in node.args]
+    given = list(node.args)
+    if (
+        emitter.machine.family == "aarch64"
+        and isinstance(given[0], Shuffle)
+        and node.op.name == "tir.dot_int8_int8"
+    ):
+        given.reverse()  # the instruction takes one word of its last operand for all lanes
+    words = [emitter.visit(argument) for argument in given]
     kind = emitter.types.register(node.dtype)
     start = "zeroinitializer" if node.dtype.lanes > 1 else "0.0" if node.dtype.is_float else "0"
     sum_ = start if addend is None else emitter.visit(addend)

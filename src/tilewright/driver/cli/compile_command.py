@@ -16,6 +16,7 @@ from tilewright.driver.tvmc.arguments import Commands, add_compile_arguments
 from tilewright.runtime.export import links_without_compiler
 from tilewright.support.cbuild import copy_runtime, has_compiler, is_host
 from tilewright.support.errors import ModelError
+from tilewright.support.triple import Triple, host_triple
 
 if TYPE_CHECKING:
     from tilewright.driver.tvmc.compiler import Settings
@@ -213,6 +214,8 @@ def _show(report: dict[str, Any]) -> None:
 
 
 _INSTALL = "install a C compiler (cc, gcc or clang) or ziglang (pip install ziglang)"
+_NDK = "install the Android NDK and put its bin folder on the PATH"
+_XCODE = "link on a Mac with Xcode"
 
 
 def _say_what_a_linker_is_for(output: str, triple: str, form: str) -> None:
@@ -224,10 +227,15 @@ def _say_what_a_linker_is_for(output: str, triple: str, form: str) -> None:
             f"nothing, {_INSTALL}."
         )
     else:
-        needed = "" if links_without_compiler(triple) else f"{_INSTALL}, and "
+        parsed = Triple.parse(triple) if triple else host_triple()
+        install = _INSTALL if parsed.zig_has_libraries else _XCODE if parsed.system == "ios" else _NDK
+        needed = "" if links_without_compiler(triple) else f"{install}, and "
+        suffix = parsed.library_suffix
+        runs = "Python runs it as it is" if is_host(triple) else "The runtime there runs it as it is"
+        opens = "a JavaScript or WASI host opens" if suffix == ".wasm" else "C and C++ open"
         text = (
-            f"No C compiler{where} was found, so {output} has object code and no shared library. Python runs it as it "
-            f"is. For a .so, which C and C++ open, {needed}compile with -o model.so."
+            f"No C compiler{where} was found, so {output} has object code and no shared library. {runs}. For a "
+            f"{suffix}, which {opens}, {needed}compile with -o model{suffix}."
         )
     print(textwrap.fill(text, 80, break_on_hyphens=False))
 

@@ -54,18 +54,26 @@ def channel_block(channels: int, lanes: int) -> int:
 
 
 def choose_conv2d_blocking(cpu: CPUDescription, workload: Conv2DWorkload) -> tuple[int, int] | None:
-    """The blocks of input and output channels; None if vectors of channels would be mostly empty."""
+    """The blocks of input and output channels; None if vectors of channels would be mostly empty.
+
+    Where vector loads take no offset, a block is of two vectors, if that divides the channels: the weights of a tile
+    that is two vectors wide are then read from one place to the next, not from two that each need an address.
+    """
     lanes = lanes_of(cpu, workload.dtype)
+    pair = 2 * lanes if not (cpu.has_vector_offsets or cpu.groups_registers) else 0
+
+    def block_of(channels: int) -> int:
+        return pair if pair and channels % pair == 0 else channel_block(channels, lanes)
+
     if workload.is_depthwise:
-        block = channel_block(workload.in_channels, lanes)
+        block = block_of(workload.in_channels)
         multiplier = workload.out_channels // workload.in_channels
-        blocks = (block, block if multiplier == 1 else channel_block(workload.out_channels, lanes))
+        blocks = (block, block if multiplier == 1 else block_of(workload.out_channels))
     else:
-        inputs, outputs = (
-            channel_block(count // workload.groups, lanes)
-            for count in (workload.in_channels, workload.out_channels)
+        blocks = (
+            block_of(workload.in_channels // workload.groups),
+            block_of(workload.out_channels // workload.groups),
         )
-        blocks = (inputs, outputs)
     return blocks if vector_fill(blocks[1], lanes) >= WORTH_BLOCKING else None
 
 

@@ -53,13 +53,17 @@ def low_precision_block(channels: int, dtype: DataType | str) -> int:
     """The number of channels per block: those of a register tile, or the divisor that fills vectors best.
 
     A tile has two vectors of results. A larger block would be read in parts that are not contiguous, and the kernel
-    would copy its weights at each run. A matrix unit reads packed lanes for a whole vector.
+    would copy its weights at each run. A matrix unit reads packed lanes for a whole vector, and so do instructions that
+    multiply by one word of a vector register.
     """
     cpu = current_cpu()
     numbers, lanes = numbers_per_lane(dtype), lanes_of(cpu, "int32")
-    preferred = numbers * lanes if has_matrix_unit(cpu, dtype) else 2 * lanes
-    if channels % preferred == 0:
-        return preferred
+    preferred = [numbers * lanes if has_matrix_unit(cpu, dtype) else 2 * lanes]
+    if cpu.multiplies_by_element:
+        preferred.insert(0, numbers * lanes)
+    for size in preferred:
+        if channels % size == 0:
+            return size
     step = numbers if channels % numbers == 0 else 1
     divisors = [size for size in range(step, min(channels, 4 * lanes) + 1, step) if channels % size == 0]
     return max(divisors, key=lambda size: (vector_fill(size, lanes), -size))

@@ -88,7 +88,8 @@ def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
     """All tiles that fit in the registers, and the smallest possible one."""
     lanes = problem.lanes
     columns = lanes if problem.columns is None else min(problem.columns, problem.widest)
-    widths = [count * lanes for count in range(1, 5) if (count - 1) * lanes < columns]
+    counts = (1, 2, 4) if cpu.groups_registers else range(1, 5)  # registers are grouped by powers of two
+    widths = [count * lanes for count in counts if (count - 1) * lanes < columns]
     panels = range(1, min(4 if problem.panels is None else problem.panels, 4) + 1)
     inner = _sizes(problem.rows[0], _most_rows(problem))
     outer = _sizes(problem.rows[1], 8)
@@ -106,7 +107,7 @@ def _beside(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int, 
     """Registers that a tile needs beside its accumulators; ``several``: its vectors belong to several panels."""
     if not problem.shares_panel:
         # Where loads are instructions of their own, the weights and the data of a window stay in registers.
-        return 2 if cpu.folds_loads else 2 * problem.window + 1
+        return 2 if cpu.folds_loads else (2 * problem.window + 1) * max(vectors, 1)
     if cpu.multiplies_by_element and problem.has_scalars:
         # The scalars of the next few steps are loaded together, one vector per row, and one ahead of its use.
         return vectors + rows + 2
@@ -154,23 +155,29 @@ def tile_cycles(cpu: CPUDescription, problem: TileProblem, tile: Tile) -> float:
     cycles = 0.0
     for (one, many), (other, others), (width, widths), (panel, panels) in product(*cuts):
         vectors = -(-width // problem.lanes) * panel
-        cycles += many * others * widths * panels * _step(cpu, problem, one * other, vectors)
+        cycles += many * others * widths * panels * _step(cpu, problem, one * other, vectors, panel > 1)
     for parts in cuts:
         if len(parts) > 1:
             cycles *= TAIL_PENALTY
     return cycles
 
 
-def _step(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int) -> float:
-    """Cycles of one reduction step of a tile."""
+def _step(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int, several: bool) -> float:
+    """Cycles of one reduction step of a tile; ``several``: its vectors belong to several panels."""
     arithmetic = rows * vectors / max(cpu.fma_units, 1)
     loads = float(vectors if problem.shares_panel else rows * vectors)
     if problem.has_scalars:
         loads += rows / problem.lanes if cpu.multiplies_by_element else rows
+    if several and not cpu.has_vector_offsets:
+        loads += vectors  # as many instructions compute addresses
     streamed = 0.0
     panel_bytes = vectors * cpu.vector_bits // 8
     if problem.shares_panel and panel_bytes * problem.steps > cpu.l1d_bytes // 2:
         streamed = panel_bytes / L2_BYTES_A_CYCLE
-    times = (arithmetic, loads / LOADS_A_CYCLE, float(cpu.fma_latency), streamed)
+    # Where loads and addresses are instructions of their own, they are issued beside the multiply-adds.
+    issued = 0.0
+    if not (cpu.has_vector_offsets or cpu.groups_registers):
+        issued = (rows * vectors + loads) / (max(cpu.fma_units, 1) + 1)
+    times = (arithmetic, loads / LOADS_A_CYCLE, float(cpu.fma_latency), streamed, issued)
     together: float = sum(time**SHARPNESS for time in times)
     return float(together ** (1 / SHARPNESS)) + STEP_OVERHEAD

@@ -33,6 +33,9 @@ MOST_UNROLLED_WINDOW: Final = 160
 MOST_WINDOW_STEPS: Final = 49
 """Steps of a reduction that a tuner may unroll completely."""
 LONGEST_UNROLLED: Final = 8
+LINES_AROUND: Final = 16
+"""Cache lines of the next panel that an iteration of the loop around the reduction may prefetch, where the addresses of
+prefetches would take a good part of the reduction's few instructions."""
 ROWS_WORTH_PACKING: Final = 32
 PANEL_SHARE: Final = 2
 """Eighths of L2 that panels take past which all rows are streamed."""
@@ -182,6 +185,7 @@ def _prefetches_panels(
     """True if panels come from beyond L2, and L2 holds the current panel and the next."""
     return (
         found.is_product
+        and cpu.has_prefetch
         and found.panel_bytes > cpu.l2_bytes // 4
         and 2 * _bytes_of_a_panel(materialized, found, sizes) <= cpu.l2_bytes * 3 // 4
     )
@@ -295,7 +299,7 @@ def _reduce_in_tile(
     that a vector is loaded once and is in a register no longer than its window lasts.
     """
     axes = list(reduction.op.axis)
-    steps = _reduction_loops(reduction, materialized, found)
+    steps, strides = _reduction_loops(reduction, materialized, found)
     vectors = prod(size for position, size in enumerate(sizes) if position != found.vector)
     vectors *= -(-sizes[found.vector] // lanes)
     tiled = [position for position in _tile_order(found, range(len(axes))) if sizes[position] > 1]
@@ -322,16 +326,27 @@ def _reduce_in_tile(
         most = MOST_UNROLLED if found.shares_panel else MOST_UNROLLED_OF_WINDOWS
         if cpu.holds_broadcasts:
             most = 0  # LLVM would load the broadcasts of several steps first, and spill them
-        factor = _unroll_factor(extent, most // max(vectors, 1)) if plain else 1
+        if cpu.loads_scalars_together:
+            most = min(most, lanes * vectors)  # one vector of scalars per row
+        operations = vectors // (-(-sizes[found.vector] // lanes) if cpu.groups_registers else 1)
+        factor = _unroll_factor(extent, most // max(operations, 1)) if plain else 1
         if plain and extent is not None:
             factor = decide("unroll", factor, lambda: _unroll_factors(extent))
         if factor > 1:
             rest, part = reduction.split(axis, factor=factor)
             reduction.unroll(part)
             steps = [*steps[:last], (rest, None), (part, factor), *steps[last + 1 :]]
+            if cpu.loads_scalars_together and last > 0 and extent is not None:
+                around = steps[last - 1][0]
+                if strides[around] == tuple(extent * stride for stride in strides[axis]):
+                    # Memory goes on where the short loop ends: one loop reads both, with one address for each operand.
+                    reduction.reorder(*[one for one, _ in steps])
+                    rest = reduction.fuse(around, rest)
+                    steps[last - 1 : last + 1] = [(rest, None)]
             axis = rest
         if decide("prefetch", prefetch, lambda: [True, False]) if found.is_product else prefetch:
-            reduction.pragma(axis, "prefetch_next_panel")
+            lines = None if cpu.has_vector_offsets else LINES_AROUND
+            reduction.pragma(axis, "prefetch_next_panel", lines)
     order = [*[axis for axis, _ in steps], *[axes[position] for position in tiled]]
     if window > 1 and not whole and tiled and tiled[-1] == found.vector:
         # The taps of a row are innermost, rows in the loop around them.
@@ -368,7 +383,7 @@ def _reduce_in_matrix_unit(
 ) -> None:
     """The loops of a reduction on the matrix unit, with the packed lanes of a step split off."""
     axes = list(reduction.op.axis)
-    steps = [axis for axis, _ in _reduction_loops(reduction, materialized, found)]
+    steps = [axis for axis, _ in _reduction_loops(reduction, materialized, found)[0]]
     rest, part = reduction.split(steps[-1], factor=packed_lanes)
     tiled = [position for position in _tile_order(found, range(len(axes))) if sizes[position] > 1]
     fixed = [axes[position] for position in range(len(axes)) if position not in tiled]
@@ -403,8 +418,9 @@ def _unroll_factors(extent: int) -> list[int]:
 
 def _reduction_loops(
     reduction: Stage, materialized: MaterializedStage, found: Contraction
-) -> list[tuple[IterVar, int | None]]:
-    """The reduction axes, split at layout blocks, in the memory order of the panel."""
+) -> tuple[list[tuple[IterVar, int | None]], dict[IterVar, tuple[int, ...]]]:
+    """The reduction axes, split at layout blocks, in the memory order of the panel; and for each of them how far one
+    step moves in each tensor that is read."""
     reads: Sequence[Read] = found.panel or materialized.reads
     main = max(
         reads,
@@ -412,15 +428,19 @@ def _reduction_loops(
         default=None,
     )
     loops: list[tuple[int, int, IterVar, int | None]] = []
+    strides: dict[IterVar, tuple[int, ...]] = {}
     for number, (axis, known) in enumerate(
         zip(reduction.op.reduce_axis, materialized.compute.reduce_axis, strict=True)
     ):
         block, extent = block_of(known, materialized.reads), constant_extent(known)
         if block is None or extent is None:
             loops.append((step_of(main, known, 1) if main else 0, -number, axis, extent))
+            strides[axis] = tuple(step_of(read, known, 1) for read in materialized.reads)
         else:
             rest, part = reduction.split(axis, factor=block)
             loops.append((step_of(main, known, block) if main else 0, -number, rest, extent // block))
             loops.append((step_of(main, known, 1) if main else 0, -number, part, block))
+            strides[rest] = tuple(step_of(read, known, block) for read in materialized.reads)
+            strides[part] = tuple(step_of(read, known, 1) for read in materialized.reads)
     loops.sort(key=lambda loop: loop[:2], reverse=True)
-    return [(axis, extent) for _, _, axis, extent in loops]
+    return [(axis, extent) for _, _, axis, extent in loops], strides

@@ -72,8 +72,9 @@ DYNAMIC_TERMS: Final = 1 << 24
 class _Blocker(StmtMutator):
     """Rewrites loops from the inside out. ``updates`` describes the statement that was visited last."""
 
-    def __init__(self, own: set[Var]) -> None:
+    def __init__(self, own: set[Var], small_bytes: int) -> None:
         super().__init__()
+        self.small_bytes = small_bytes
         self.own = own
         """Buffers that no other pointer points into."""
         self.whole: dict[Var, DataType] = {}
@@ -163,7 +164,8 @@ class _Blocker(StmtMutator):
         long = {
             buffer: places
             for buffer, places in updates.sums().items()
-            if not any(place.mentions(loop.loop_var) for place in places) and _is_long(places, count)
+            if not any(place.mentions(loop.loop_var) for place in places)
+            and _is_long(places, count, self.small_bytes)
         }
         if not long:
             updates.leave(loop.loop_var, count)
@@ -216,7 +218,7 @@ class _Blocker(StmtMutator):
         most = -(-(DYNAMIC_TERMS if count is None else count) // length)
         blocks = For(number, 0, self.analyzer.simplify(number_of_blocks), ForKind.SERIAL, inside)
         sums = {buffer: [replace(place, terms=1) for place in places] for buffer, places in sums.items()}
-        if any(_is_long(places, most) for places in sums.values()):
+        if any(_is_long(places, most, self.small_bytes) for places in sums.values()):
             blocks, most = self._in_blocks(blocks, sums, BLOCK, most)
         return blocks, most
 
@@ -299,33 +301,37 @@ def _is_prefetch(call: PrimExpr) -> bool:
     return isinstance(call, Call) and isinstance(call.op, Op) and call.op.name == "tir.prefetch"
 
 
-def _is_long(places: Sequence[Place], iterations: int | None) -> bool:
+def _is_long(places: Sequence[Place], iterations: int | None, small_bytes: int) -> bool:
     """True if a loop with so many iterations adds too many terms to one of these places in a row. ``iterations`` is
     None where their number is dynamic and may be large."""
     size = sum(place.dtype.lanes * place.dtype.bits // 8 for place in places)
-    if size > MOST_BYTES or (iterations is None and size > SMALL_BYTES):
+    if size > MOST_BYTES or (iterations is None and size > small_bytes):
         return False
-    most = LONG if size <= SMALL_BYTES else LONG_IN_TILE
+    most = LONG if size <= small_bytes else LONG_IN_TILE
     return any(
         iterations is None or place.terms is None or place.terms * iterations > most for place in places
     )
 
 
-def block_long_sums(stmt: Stmt, own: Iterable[Var]) -> Stmt:
+def block_long_sums(stmt: Stmt, own: Iterable[Var], small_bytes: int = SMALL_BYTES) -> Stmt:
     """The statement with its long sums in blocks. ``own`` are buffers from outside that no other pointer points into;
-    what the statement allocates is its own anyway."""
-    blocker = _Blocker(set(own))
+    what the statement allocates is its own anyway. Accumulators of more than ``small_bytes`` are a register tile."""
+    blocker = _Blocker(set(own), small_bytes)
     made: Stmt = blocker.visit(stmt)
     return with_one_definition(made) if blocker.repeated else made
 
 
 @dataclass(frozen=True)
 class BlockLongSums(PrimFuncPass):
-    """Adds up long sums of floats block by block, so that less of each term is lost."""
+    """Adds up long sums of floats block by block, so that less of each term is lost.
 
+    Accumulators of more than ``small_bytes`` are a register tile, whose blocks are longer.
+    """
+
+    small_bytes: int = SMALL_BYTES
     name = "tir.BlockLongSums"
 
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
         distinct = bool(function.attrs.get("tir.noalias"))
         own = [buffer.data for buffer in function.buffer_map.values()] if distinct else []
-        return function.with_body(block_long_sums(function.body, own))
+        return function.with_body(block_long_sums(function.body, own, self.small_bytes))

@@ -5,6 +5,9 @@ enclosing loop moves to the next panel. The hardware prefetcher follows sequenti
 the next panel, whose first pass would then miss the cache. So every iteration prefetches its share of the next panel
 into L2.
 
+The pragma's value, if it has one, is the most cache lines that an iteration of the enclosing loop may prefetch: with no
+more, the prefetches are there, and the reduction's loop has none.
+
 If a tile is several panels wide, each panel is prefetched. Nothing is done if the elements of a panel are not
 contiguous in memory, or are read only once.
 """
@@ -12,7 +15,7 @@ contiguous in memory, or are read only once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from tilewright.arith import Analyzer
@@ -46,21 +49,26 @@ class _Panel:
     repeating: Sequence[For]
     following: For
     length: int
+    most_around: int = 0
 
     def hints(self, line_bytes: int) -> tuple[Var, list[Stmt]]:
         """A loop, by its variable, and what one of its iterations prefetches: as many cache lines as make a whole panel
         over all of them. It is the outermost loop with enough iterations to prefetch only a few lines in each."""
         line = max(line_bytes // max(self.load.dtype.bits // 8, 1), 1)
 
+        loops = (*self.reading, *self.repeating)
+
         def share(inside: int) -> int:
-            return -(-self.length // prod(_count(loop) for loop in (*self.reading[inside:], *self.repeating)))
+            return -(-self.length // prod(_count(loop) for loop in loops[inside:]))
 
         few = [inside for inside in range(len(self.reading)) if share(inside) <= MOST_LINES * line]
+        if self.repeating and share(len(self.reading)) <= self.most_around * line:
+            few.append(len(self.reading))
         inside = max(few, default=0)
         step = share(inside)
         lines = -(-step // line)
         number: PrimExpr = operators.const(0, self.following.loop_var.dtype)
-        for loop in (*reversed(self.repeating), *reversed(self.reading[inside:])):
+        for loop in reversed(loops[inside:]):
             number = operators.add(
                 operators.multiply(number, _count(loop)), operators.subtract(loop.loop_var, loop.min)
             )
@@ -73,7 +81,7 @@ class _Panel:
             following = substitute_expr(start, {self.following.loop_var: after})
             first = Analyzer().simplify(operators.add(following, within))
             found += [self._hint(operators.add(first, count * line)) for count in range(lines)]
-        return self.reading[inside].loop_var, found
+        return loops[inside].loop_var, found
 
     def _hint(self, index: PrimExpr) -> Stmt:
         place = Load(self.load.dtype.element, self.load.buffer_var, index)
@@ -108,6 +116,8 @@ class _Injector(StmtMutator):
         loop = node.body
         panel = _panel([*self.loops, loop]) if isinstance(loop, For) else None
         if panel is not None:
+            if isinstance(node.value, IntImm):
+                panel = replace(panel, most_around=int(node.value.value))
             variable, hints = panel.hints(self.line_bytes)
             self.hints[variable] = hints
         whole: Stmt = self.visit(loop)
