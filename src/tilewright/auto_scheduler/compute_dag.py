@@ -17,7 +17,6 @@ from tilewright.auto_scheduler.flops import estimate_flops
 from tilewright.auto_scheduler.layout_rewrite import (
     LayoutChange,
     LayoutRewriteOption,
-    get_shape_from_rewritten_layout,
     layout_changes,
     rewrite_layout,
 )
@@ -38,6 +37,7 @@ from tilewright.runtime.registry import get_global_func
 from tilewright.support.errors import ScheduleError
 from tilewright.support.node import Object
 from tilewright.te.operation import ComputeOp, PlaceholderOp
+from tilewright.te.rewritten_layout import get_shape_from_rewritten_layout
 from tilewright.te.schedule import infer_bound
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.tensor import Operation, Tensor
