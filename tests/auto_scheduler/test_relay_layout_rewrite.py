@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tilewright.auto_scheduler import LayoutRewriteOption, MeasureInput, Measure
 from tilewright.auto_scheduler.relay_integration import rewrite_compute_body
 from tilewright.relay.op.rewritten_weight import layout_of
 from tilewright.support.errors import ScheduleError, TilewrightError
+from tilewright.te.rewritten_layout import RewrittenLayout
 
 GENERATOR = np.random.default_rng(3)
 
@@ -216,3 +218,31 @@ def test_a_computation_with_its_weight_rewritten() -> None:
     np.testing.assert_allclose(out, left @ right, rtol=1e-4, atol=1e-4)
     with pytest.raises(ScheduleError, match="names 0 inputs"):
         rewrite_compute_body(made, "3j8k2j")
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_a_rewritten_candidate_takes_turns_with_the_constructed_schedule(
+    is_right: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the same weights, each in its own layout; one that computes something else is found out."""
+    _, _, _, task = prepare("pointwise")
+    measured, _ = record_with_a_layout(task)
+    measurer = auto_scheduler.TuningOptions(
+        runner=auto_scheduler.LocalRunner(number=1, repeat=1, min_repeat_ms=0), verbose=0
+    ).measurer()
+    policy = auto_scheduler.SketchPolicy(task, verbose=0)
+    assert measurer.measure_untuned(task, policy) is not None
+    if not is_right:
+        monkeypatch.setattr(
+            RewrittenLayout, "rewrite", lambda self, weight: np.zeros(self.shape, weight.dtype)
+        )
+    results: list[MeasureResult] = []
+    monkeypatch.setattr(
+        measurer,
+        "callbacks",
+        [SimpleNamespace(callback=lambda _, __, found: results.extend(found), untuned=lambda *_: None)],
+    )
+    measurer.confirm(task, policy, measured)
+    (result,) = results
+    assert (result.error_no == 0) == is_right
+    assert is_right or "differs from the incumbent" in str(result.error_msg)

@@ -109,12 +109,20 @@ class RewrittenLayout:
             found[part.dimension] = operators.add(found[part.dimension], scaled)
         return found
 
+    def rewrite(self, weight: np.ndarray) -> np.ndarray:
+        """The values of a weight in this layout."""
+        order = self._by_dimension()
+        split = weight.reshape([self.parts[place].extent for place in order])
+        return np.ascontiguousarray(split.transpose(np.argsort(order)))
+
     def restore(self, weight: np.ndarray) -> np.ndarray:
         """The values of a rewritten weight in the original layout."""
-        order = sorted(
-            range(len(self.parts)), key=lambda place: (self.parts[place].dimension, -self.parts[place].stride)
-        )
-        return weight.transpose(order).reshape(self.original_shape)
+        return weight.transpose(self._by_dimension()).reshape(self.original_shape)
+
+    def _by_dimension(self) -> list[int]:
+        """The places of the parts: those of each original dimension together, its outermost first."""
+        parts = self.parts
+        return sorted(range(len(parts)), key=lambda place: (parts[place].dimension, -parts[place].stride))
 
     def compute(self, weight: Tensor, compute: Callable[[Tensor], Sequence[Tensor]]) -> list[Tensor]:
         """What a computation of a weight in its original layout gives, reading the rewritten one."""
