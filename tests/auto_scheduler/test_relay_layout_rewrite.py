@@ -20,10 +20,10 @@ from tilewright.te.rewritten_layout import RewrittenLayout
 GENERATOR = np.random.default_rng(3)
 
 
-def dense() -> tuple[Any, Any]:
-    """Its weight becomes a packed one first."""
-    x, w = relay.var("x", shape=(16, 32)), relay.var("w", shape=(48, 32))
-    return relay.Function([x, w], relay.nn.relu(relay.nn.dense(x, w))), (48, 32)
+def dense(units: int) -> tuple[Any, Any]:
+    """Its weight becomes a packed one first, of one block or more."""
+    x, w = relay.var("x", shape=(16, 32)), relay.var("w", shape=(units, 32))
+    return relay.Function([x, w], relay.nn.relu(relay.nn.dense(x, w))), (units, 32)
 
 
 def convolution(kernel: int, strides: int = 1, layout: str = "NHWC") -> tuple[Any, Any]:
@@ -51,7 +51,8 @@ def volume() -> tuple[Any, Any]:
 
 
 CASES = {
-    "dense": dense,
+    "dense": lambda: dense(256),
+    "dense of one block": lambda: dense(16),
     "pointwise": lambda: convolution(1),
     "strided": lambda: convolution(3, 2),
     "channels first": lambda: convolution(3, 2, "NCHW"),

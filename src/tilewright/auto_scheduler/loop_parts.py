@@ -109,6 +109,9 @@ class LoopParts:
                 if among is None:
                     return None
                 parts += among
+        # A dimension of one element, which no loop goes over, stays one.
+        known = {part.dimension for part in parts}
+        parts[:0] = [Part(dimension, 1, 1) for dimension in range(len(read)) if dimension not in known]
         for dimension, extent in enumerate(tensor.shape):
             total = 1
             mine = sorted(
