@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from tilewright.ir import operators
-from tilewright.ir.expr import PrimExpr, ProducerLoad
+from tilewright.ir.expr import IntImm, PrimExpr, ProducerLoad
 from tilewright.ir.functor import Mutator
 from tilewright.support.errors import ScheduleError
 from tilewright.support.recursion import recursion_room
@@ -126,13 +126,18 @@ class RewrittenLayout:
 
     def compute(self, weight: Tensor, compute: Callable[[Tensor], Sequence[Tensor]]) -> list[Tensor]:
         """What a computation of a weight in its original layout gives, reading the rewritten one."""
-        extents = [int(extent) for extent in weight.shape]
-        if extents != list(self.shape):
+        if known_shape(weight.shape) != self.shape:
             raise ScheduleError(
-                f"a weight of the shape {extents} does not have the layout {list(self.shape)}"
+                f"a weight of the shape {list(weight.shape)} does not have the layout {list(self.shape)}"
             )
         original: Tensor = placeholder(self.original_shape, weight.dtype, weight.op.name)
         return reading(compute(original), original, weight, self)
+
+
+def known_shape(shape: Sequence[PrimExpr]) -> tuple[int, ...] | None:
+    """The extents of a tensor; None where one is not a constant."""
+    extents = [extent.value for extent in shape if isinstance(extent, IntImm)]
+    return tuple(extents) if len(extents) == len(shape) else None
 
 
 def reading(

@@ -15,7 +15,7 @@ from typing import Any, Final
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.support.errors import OpAttributeInvalid, ScheduleError
-from tilewright.te.rewritten_layout import RewrittenLayout, parse_layout
+from tilewright.te.rewritten_layout import RewrittenLayout, known_shape, parse_layout
 from tilewright.te.tensor import Tensor
 from tilewright.tir.data_layout import Layout
 
@@ -67,7 +67,7 @@ def original_types(operator: str, attrs: Any, types: Sequence[Type]) -> Sequence
     weight = types[WEIGHT] if len(types) > WEIGHT else None
     if layout is None or not isinstance(weight, TensorType):
         return types
-    if tuple(int(extent) for extent in weight.shape) != layout.shape:
+    if known_shape(weight.shape) != layout.shape:
         raise OpAttributeInvalid(
             f"{operator}: a weight {weight} does not have the layout {getattr(attrs, ATTRIBUTE)}"
         )
