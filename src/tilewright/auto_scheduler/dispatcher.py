@@ -207,7 +207,7 @@ class ApplyHistoryBest(DispatchContext):
     def _option_inside(self, target: Target, workload_key: str) -> LayoutRewriteOption | None:
         key = (workload_key, target.kind.name)
         found = None if key in self.given else self.best.get(key)
-        return None if found is None else found.measured.task.layout_rewrite_option
+        return None if found is None else LayoutRewriteOption(found.measured.task.layout_rewrite_option)
 
     def _compatible(self, target: Target, workload_key: str) -> Comparison | None:
         wanted = decode_workload_key(workload_key)

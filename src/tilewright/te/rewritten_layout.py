@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from tilewright.te.tensor import Operation, Tensor
 
 LAYOUT_FREE: Final = "layout_free_placeholders"
 """The attribute of a computation that names the inputs which may have any layout."""
+
+Array = np.ndarray[Any, Any]
 
 _ITEM: Final = re.compile(r"(\d+)([^\d\s]+)")
 
@@ -109,13 +111,13 @@ class RewrittenLayout:
             found[part.dimension] = operators.add(found[part.dimension], scaled)
         return found
 
-    def rewrite(self, weight: np.ndarray) -> np.ndarray:
+    def rewrite(self, weight: Array) -> Array:
         """The values of a weight in this layout."""
         order = self._by_dimension()
         split = weight.reshape([self.parts[place].extent for place in order])
         return np.ascontiguousarray(split.transpose(np.argsort(order)))
 
-    def restore(self, weight: np.ndarray) -> np.ndarray:
+    def restore(self, weight: Array) -> Array:
         """The values of a rewritten weight in the original layout."""
         return weight.transpose(self._by_dimension()).reshape(self.original_shape)
 

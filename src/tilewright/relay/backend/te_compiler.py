@@ -82,17 +82,18 @@ def lower_call(
     call: Call, inputs: Sequence[Tensor], target: Target, out_type: Type | None = None
 ) -> LoweredOutput:
     """One call of an operator; ``out_type`` is the result's type where inference left dimensions unknown."""
-    assert isinstance(call.op, Op)
+    op = call.op
+    assert isinstance(op, Op)
     if out_type is None:
         out_type = call.checked_type
     choices: list[Choice] = []
 
     def compute(attrs: Any, operands: Sequence[Tensor]) -> list[Tensor]:
-        choice, outputs = choose(call.op, attrs, list(operands), out_type, target)
+        choice, outputs = choose(op, attrs, list(operands), out_type, target)
         choices.append(choice)
         return outputs
 
-    outputs = computed(call.op.name, call.attrs, inputs, compute)
+    outputs = computed(op.name, call.attrs, inputs, compute)
     return LoweredOutput(outputs, choices[0].implementation, choices[0])
 
 

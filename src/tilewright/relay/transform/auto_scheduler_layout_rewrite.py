@@ -119,14 +119,15 @@ class _Rewrite(ExprMutator):
         layout = tuned_weight_layout(request)
         if layout is None:
             return None
-        assert isinstance(call.op, Op)
         old = function.params[place]
+        kind = old.checked_type
+        assert isinstance(call.op, Op) and isinstance(kind, TensorType)
         axes = weight_axes(call.op.name, call.attrs, len(layout.original_shape))
         text = layout.text(axes)
         original = "".join(
             f"{extent}{axis}" for extent, axis in zip(layout.original_shape, axes, strict=True)
         )
-        fresh = Var(old.name_hint, TensorType(layout.shape, old.checked_type.dtype), old.span)
+        fresh = Var(old.name_hint, TensorType(layout.shape, kind.dtype), old.span)
         body = _Replace(call, fresh, text).visit(function.body)
         params = [*function.params[:place], fresh, *function.params[place + 1 :]]
         return _Change(function.replace(params=tuple(params), body=body), place, original, text)
