@@ -41,7 +41,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "dense_small_batch.gpu": lambda: product(20),
     "dense_large_batch.gpu": lambda: product(36),
     "batch_matmul.cuda": lambda: relay.nn.batch_matmul(
-        relay.var("x", shape=(2, 12, 16)), relay.var("w", shape=(2, 10, 16))
+        relay.var("x", shape=(2, 8, 8)), relay.var("w", shape=(2, 10, 8))
     ),
     "conv2d_nchw.cuda": lambda: convolution(1, "NCHW"),
     "conv2d_nhwc.cuda": lambda: convolution(1, "NHWC"),
@@ -54,7 +54,13 @@ CASES: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+SLOW = ("conv2d_nhwc.cuda", "depthwise_conv2d_nchw.cuda")
+"""What other cases show as well, with other layouts."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in CASES]
+)
 def test_configurations(name: str, tmp_path: Path) -> None:
     """The first is the schedule without tuning; others differ from it, and compute the same."""
     call = CASES[name]()
