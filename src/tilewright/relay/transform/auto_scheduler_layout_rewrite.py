@@ -19,6 +19,7 @@ from tilewright.relay.backend.te_compiler import schedule_request
 from tilewright.relay.expr import Call, Constant, Var
 from tilewright.relay.expr_functor import ExprMutator, post_order_visit
 from tilewright.relay.function import Function
+from tilewright.relay.op.attributes import OpAttrs
 from tilewright.relay.op.rewritten_weight import ATTRIBUTE, WEIGHT, may_be_rewritten, weight_axes
 from tilewright.relay.op.transform import auto_scheduler_layout_transform
 from tilewright.relay.transform.fold_constant import FoldConstantExpr
@@ -155,4 +156,6 @@ class _Replace(ExprMutator):
         if call is not self.call:
             return made
         arguments = (*made.args[:WEIGHT], self.weight, *made.args[WEIGHT + 1 :])
-        return made.replace(args=arguments, attrs=made.attrs.replace(**{ATTRIBUTE: self.layout}))
+        attrs = made.attrs
+        assert isinstance(attrs, OpAttrs)
+        return made.replace(args=arguments, attrs=attrs.replace(**{ATTRIBUTE: self.layout}))
