@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import pickle
 
+import numpy as np
 import pytest
 from tests.auto_scheduler.agreement import check_agreement
 from tests.auto_scheduler.computations import matmul, matmul_relu
+from tests.auto_scheduler.numeric import run
 
 from tilewright import te, tir, topi
 from tilewright.auto_scheduler import ComputeDAG
@@ -219,3 +221,21 @@ def test_a_graph_of_two_outputs_and_a_select_travels_too() -> None:
 def test_a_text_that_is_no_graph_is_refused(text: str) -> None:
     with pytest.raises(ScheduleError, match="not that of a graph"):
         ComputeDAG.from_json(text)
+
+
+def test_a_result_computed_in_the_loops_of_its_reader() -> None:
+    """Where the reader needs all of it; where it needs a part, the rest would not be computed."""
+    a = te.placeholder((8, 8), name="A")
+    b = te.compute((8, 8), lambda i, j: a[i, j] * 2.0, name="B")
+    c = te.compute((8, 8), lambda i, j: b[i, j] + 1.0, name="C")
+    dag = ComputeDAG([a, b, c])
+    state = dag.get_init_state()
+    state.compute_at(1, 2, state.stages[2].iters[1])
+    doubled, more = run(dag, state)
+    np.testing.assert_array_equal(more, doubled + 1)
+    half = te.compute((4, 8), lambda i, j: b[i, j] + 1.0, name="half")
+    dag = ComputeDAG([a, b, half])
+    state = dag.get_init_state()
+    state.compute_at(1, 2, state.stages[2].iters[1])
+    with pytest.raises(ScheduleError, match="an output is computed at the root"):
+        dag.apply_steps_from_state(state)

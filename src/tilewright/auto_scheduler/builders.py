@@ -64,9 +64,13 @@ class LocalBuilder(ProgramBuilder):
 
     def build_untuned(self, task: Any) -> Built:
         """The code of a task's constructed schedule, which search starts from."""
-        job = BuildJob(lambda: untuned_loops(task), task.target, task.target.host)
-        (built,) = build_all([job], self.timeout, 1)
+        (built,) = self.build_loops(task, [lambda: untuned_loops(task)])
         return built
+
+    def build_loops(self, task: Any, loops: Sequence[Callable[[], IRModule]]) -> list[Built]:
+        """The code of loops for a task."""
+        jobs = [BuildJob(one, task.target, task.target.host) for one in loops]
+        return build_all(jobs, self.timeout, self.n_parallel)
 
     def _loops(self, measured: MeasureInput) -> IRModule:
         return state_loops(measured) if isinstance(self.build_func, str) else self.build_func(measured)

@@ -17,10 +17,10 @@ from tilewright.auto_scheduler.flops import estimate_flops
 from tilewright.auto_scheduler.layout_rewrite import (
     LayoutChange,
     LayoutRewriteOption,
-    get_shape_from_rewritten_layout,
     layout_changes,
     rewrite_layout,
 )
+from tilewright.auto_scheduler.loop_parts import read_axes
 from tilewright.auto_scheduler.loop_state import State
 from tilewright.auto_scheduler.replay import Replay
 from tilewright.auto_scheduler.state_nodes import (
@@ -38,6 +38,7 @@ from tilewright.runtime.registry import get_global_func
 from tilewright.support.errors import ScheduleError
 from tilewright.support.node import Object
 from tilewright.te.operation import ComputeOp, PlaceholderOp
+from tilewright.te.rewritten_layout import get_shape_from_rewritten_layout
 from tilewright.te.schedule import infer_bound
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.tensor import Operation, Tensor
@@ -177,9 +178,33 @@ class ComputeDAG(Object):
 
     def replay(self, steps: Sequence[Step], text: bool = False) -> Replay:
         """The schedule after steps, with its stages numbered as those of a state are."""
-        replay = Replay(self.ops, self.outputs, steps, text)
+        replay = Replay(self.ops, self._roots(steps), steps, text)
         replay.run()
         return replay
+
+    def _roots(self, steps: Sequence[Step]) -> list[Operation]:
+        """The outputs, without those that steps place in the loops of a reader which needs every element of them: they
+        are computed there, into the program's argument."""
+        outputs = self.outputs
+        read = [operation for operation in outputs if self.access_analyzer.read_by[operation]]
+        if not read:
+            return outputs
+        stages = self.init_state.replay(steps, self).stages
+        inside = [stage.op for stage in stages if stage.compute_at == ComputeAtKind.ITER]
+        return [
+            operation
+            for operation in outputs
+            if operation not in read or operation not in inside or not self._is_read_whole(operation)
+        ]
+
+    def _is_read_whole(self, operation: Operation) -> bool:
+        """True if all readers of an operation read each element of it where they compute their own."""
+        tensor = operation.output(0)
+        return all(
+            read_axes(reader, tensor) == list(reader.axis)
+            and [*map(_constant, reader.output(0).shape)] == [*map(_constant, tensor.shape)]
+            for reader in self.access_analyzer.read_by[operation]
+        )
 
     def apply_steps_from_state(
         self, state: State | StateObject, layout_rewrite: int = LayoutRewriteOption.NO_REWRITE

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self
 
 from tilewright.auto_scheduler.compute_dag import ComputeDAG
 from tilewright.auto_scheduler.cost_model import RandomModel, XGBModel
+from tilewright.auto_scheduler.layout_rewrite import LayoutRewriteOption
 from tilewright.auto_scheduler.measure_record import RecordToFile
 from tilewright.auto_scheduler.measure_types import MeasureErrorNo
 from tilewright.auto_scheduler.search_policy import SketchPolicy
@@ -26,10 +27,12 @@ from tilewright.auto_scheduler.search_task import SearchTask
 from tilewright.auto_scheduler.tuning_options import TuningOptions
 from tilewright.auto_scheduler.untuned import Comparison, key_of, read_comparisons
 from tilewright.auto_scheduler.utils import calc_workload_dis_factor, decode_workload_key
+from tilewright.relay.op.rewritten_weight import WEIGHT
 from tilewright.schedule.tuning import ScheduleRequest, TuningScope
 from tilewright.support.errors import TilewrightError
 from tilewright.target.target import Target, TargetLike
 from tilewright.te.operation import ComputeOp
+from tilewright.te.rewritten_layout import RewrittenLayout
 from tilewright.te.schedule.schedule import Schedule
 
 logger = logging.getLogger("auto_scheduler")
@@ -39,9 +42,11 @@ class DispatchContext(TuningScope):
     """Answers which state a workload has. Contexts nest; the innermost that has an answer gives it."""
 
     current: ClassVar[DispatchContext | None] = None
+    lays_out_weights: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._outer: list[DispatchContext | None] = []
+        self._of_rewritten: dict[tuple[str, str], Any] = {}
 
     def query(
         self, target: TargetLike, workload_key: str, has_complex_op: bool, dag: ComputeDAG, func_name: str
@@ -60,22 +65,56 @@ class DispatchContext(TuningScope):
         """Use a state for a workload from now on."""
         raise TilewrightError(f"{type(self).__name__} cannot be given states")
 
+    def layout_option(self, target: TargetLike, workload_key: str) -> LayoutRewriteOption:
+        """What happens to the weights of a workload: as when its record was measured; by default what pays on the
+        target."""
+        found = self._option_inside(Target(target), workload_key)
+        if found is not None:
+            return found
+        if self._outer and self._outer[-1] is not None:
+            return self._outer[-1].layout_option(target, workload_key)
+        return LayoutRewriteOption.get_target_default(target, in_relay_integration=True)
+
+    def _option_inside(self, target: Target, workload_key: str) -> LayoutRewriteOption | None:
+        """The option of the record that this context itself has."""
+        return None
+
     def schedule(self, request: ScheduleRequest) -> Schedule | None:
         """The schedule of a fused function; None where no record of its computation fits."""
-        try:
-            dag = ComputeDAG(list(request.arguments))
-            key = dag.workload_key()
-        except TilewrightError:
-            return None  # sizes that are not known, or operations that are no computations
-        state = self.query(request.target, key, has_reduction(dag), dag, request.operator)
+        dag, key = _graph_and_key(request)
+        if dag is None:
+            return None
+        state = self._of_rewritten.get((key, request.target.kind.name))
+        if state is None:
+            state = self.query(request.target, key, has_reduction(dag), dag, request.operator)
         if state is None:
             return None
         try:
             schedule, _ = dag.apply_steps_from_state(state)
         except TilewrightError as error:
-            logger.warning("%s: its record does not fit and is not used: %s", request.operator, error.message)
+            _does_not_fit(request, error)
             return None
         return schedule
+
+    def weight_layout(self, request: ScheduleRequest) -> RewrittenLayout | None:
+        """The layout in which a state's loops read the weight of a fused function. The function with its weight
+        rewritten has another key, which the state is then known by as well."""
+        dag, key = _graph_and_key(request)
+        if dag is None or len(request.inputs) <= WEIGHT:
+            return None
+        state = self.query(request.target, key, has_reduction(dag), dag, request.operator)
+        if state is None or self.layout_option(request.target, key) == LayoutRewriteOption.NO_REWRITE:
+            return None
+        try:
+            changes = dag.layout_changes_from_state(state)
+            if len(changes) != 1 or changes[0].placeholder is not request.inputs[WEIGHT]:
+                return None
+            rewritten = dag.rewrite_layout_from_state(state)
+        except TilewrightError as error:
+            _does_not_fit(request, error)
+            return None
+        self._of_rewritten[rewritten.workload_key(), request.target.kind.name] = state
+        return changes[0].layout
 
     def __enter__(self) -> Self:
         self._outer.append(DispatchContext.current)
@@ -85,6 +124,20 @@ class DispatchContext(TuningScope):
     def __exit__(self, *raised: object) -> None:
         DispatchContext.current = self._outer.pop()
         super().__exit__(*raised)
+
+
+def _graph_and_key(request: ScheduleRequest) -> tuple[ComputeDAG | None, str]:
+    """The graph of a fused function and its key; no graph where sizes are not known, or where operations are no
+    computations."""
+    try:
+        dag = ComputeDAG(list(request.arguments))
+        return dag, dag.workload_key()
+    except TilewrightError:
+        return None, ""
+
+
+def _does_not_fit(request: ScheduleRequest, error: TilewrightError) -> None:
+    logger.warning("%s: its record does not fit and is not used: %s", request.operator, error.message)
 
 
 def has_reduction(dag: ComputeDAG) -> bool:
@@ -150,6 +203,11 @@ class ApplyHistoryBest(DispatchContext):
         if found is None and self.include_compatible:
             found = self._compatible(target, workload_key)
         return None if found is None else found.measured.state
+
+    def _option_inside(self, target: Target, workload_key: str) -> LayoutRewriteOption | None:
+        key = (workload_key, target.kind.name)
+        found = None if key in self.given else self.best.get(key)
+        return None if found is None else LayoutRewriteOption(found.measured.task.layout_rewrite_option)
 
     def _compatible(self, target: Target, workload_key: str) -> Comparison | None:
         wanted = decode_workload_key(workload_key)

@@ -7,29 +7,23 @@ of the loops, so that it is read from end to end.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from math import prod
 from typing import Any, Final
 
-from tilewright.auto_scheduler.loop_parts import LoopParts, Part, read_axes
+from tilewright.auto_scheduler.loop_parts import AxisPart, LoopParts, read_parts
 from tilewright.auto_scheduler.replay import Replay
 from tilewright.auto_scheduler.state_nodes import IteratorAnnotation, StateObject
 from tilewright.auto_scheduler.steps import AnnotationStep, FuseStep, Step
 from tilewright.auto_scheduler.steps.new_stages import CacheReadStep, CacheWriteStep, RfactorStep
 from tilewright.auto_scheduler.steps.place import ComputeAtStep
 from tilewright.ir import operators
-from tilewright.ir.expr import IterVar, PrimExpr, ProducerLoad, Range, Var
-from tilewright.ir.functor import Mutator
-from tilewright.support.errors import ScheduleError
-from tilewright.support.recursion import recursion_room
+from tilewright.ir.expr import IterVar, ProducerLoad, Range, Var
 from tilewright.target.target import Target
-from tilewright.te.operation import ComputeOp, PlaceholderOp, share_reduction
+from tilewright.te.operation import ComputeOp, PlaceholderOp
+from tilewright.te.rewritten_layout import LAYOUT_FREE, Part, RewrittenLayout, read_rewritten
 from tilewright.te.tensor import Operation, Tensor
-
-ATTRIBUTE: Final = "layout_free_placeholders"
 
 
 class LayoutRewriteOption(IntEnum):
@@ -59,56 +53,63 @@ class LayoutChange:
     the extent and the axis of each dimension."""
 
     placeholder: Tensor
-    parts: tuple[Part, ...]
+    layout: RewrittenLayout
     original_layout: str
     new_layout: str
 
     @property
+    def parts(self) -> tuple[Part, ...]:
+        """The new dimensions, as parts of the old ones."""
+        return self.layout.parts
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The new shape."""
-        return tuple(part.extent for part in self.parts)
-
-    def new_indices(self, indices: Sequence[PrimExpr]) -> list[PrimExpr]:
-        """Where an element of the old layout is in the new one."""
-        return [part.of(indices[part.dimension]) for part in self.parts]
-
-    def old_indices(self, indices: Sequence[PrimExpr]) -> list[PrimExpr]:
-        """Where an element of the new layout was in the old one."""
-        found: list[PrimExpr] = [operators.const(0, "int32") for _ in self.placeholder.shape]
-        for part, index in zip(self.parts, indices, strict=True):
-            scaled = index if part.stride == 1 else operators.multiply(index, part.stride)
-            found[part.dimension] = operators.add(found[part.dimension], scaled)
-        return found
+        return self.layout.shape
 
 
 def layout_changes(operations: Sequence[Operation], state: StateObject, replay: Replay) -> list[LayoutChange]:
     """The layouts that a state's loops want for the inputs that may have any.
 
-    An input keeps its layout if it is read more than once or through a copy, if an index is not just an axis, or if a
-    split of one of these axes leaves a rest. A weight that the graph computes itself is not an input.
+    An input keeps its layout if it is read more than once or through a copy, if an index is more than an axis or a part
+    of one, if a split of one of these axes leaves a rest, or if inner parts of an axis come before its outer ones. A
+    weight that the graph computes itself is not an input.
     """
     found: list[LayoutChange] = []
     loops: LoopParts | None = None
     for operation in operations:
-        for given in operation.attrs.get(ATTRIBUTE, ()):
+        for given in operation.attrs.get(LAYOUT_FREE, ()):
             placeholder = given if isinstance(given, Tensor) else given.output(0)
             readers = [stage for stage in replay.stages if placeholder in stage.op.input_tensors]
             if not isinstance(placeholder.op, PlaceholderOp) or len(readers) != 1:
                 continue
-            if ATTRIBUTE not in readers[0].op.attrs:
+            if LAYOUT_FREE not in readers[0].op.attrs:
                 continue
-            names = read_axes(operation, placeholder)
-            if names is None:
+            read = read_parts(operation, placeholder)
+            if read is None:
                 continue
             loops = loops or LoopParts(state, replay)
             parts = loops.of_read(replay.stages.index(readers[0]), placeholder)
-            if parts is not None:
-                old = "".join(
-                    f"{extent}{axis.var.name}" for extent, axis in zip(placeholder.shape, names, strict=True)
-                )
-                new = "".join(f"{part.extent}{names[part.dimension].var.name}" for part in parts)
-                found.append(LayoutChange(placeholder, parts, old, new))
+            layout = None if parts is None else RewrittenLayout(parts)
+            if layout is not None and layout.is_nested:
+                axes = _names(read)
+                old = "".join(f"{extent}{axis}" for extent, axis in zip(placeholder.shape, axes, strict=True))
+                found.append(LayoutChange(placeholder, layout, old, layout.text(axes)))
     return found
+
+
+def _names(read: Sequence[AxisPart]) -> list[str]:
+    """A name for each dimension: that of its axis, with letters for digits, which stand for extents in a layout."""
+    names: list[str] = []
+    for one in read:
+        name = one.axis.var.name.translate(_LETTERS)
+        while name in names:
+            name += "_"
+        names.append(name)
+    return names
+
+
+_LETTERS: Final = str.maketrans("0123456789", "abcdefghij")
 
 
 def rewrite_layout(
@@ -147,19 +148,8 @@ def _reading(
     mapping: dict[Tensor, Tensor] = {}
     for operation in operations:
         current = operation.replace_inputs(mapping)
-        if (
-            change.placeholder in current.input_tensors
-            and isinstance(current, ComputeOp)
-            and current is not fresh.op
-        ):
-            rewriter = _ReadsElsewhere(change, fresh)
-            with recursion_room():
-                body = [rewriter.visit(value) for value in current.body]
-            left = [one for one in current.attrs.get(ATTRIBUTE, ()) if one is not change.placeholder]
-            attrs = {**current.attrs, ATTRIBUTE: left}
-            current = ComputeOp(
-                current.name, current.tag, attrs, current.axes, share_reduction(body), current.span
-            )
+        if current is not fresh.op:
+            current = read_rewritten(current, change.placeholder, fresh, change.layout)
         if current is not operation:
             for old, new in zip(operation.outputs, current.outputs, strict=True):
                 mapping[old] = new
@@ -169,28 +159,13 @@ def _reading(
     return made
 
 
-class _ReadsElsewhere(Mutator):
-    """Makes reads of an input reads of its new layout."""
-
-    def __init__(self, change: LayoutChange, fresh: Tensor) -> None:
-        super().__init__()
-        self.change = change
-        self.fresh = fresh
-
-    def visit_producer_load(self, node: ProducerLoad) -> PrimExpr:
-        made = node.map_children(self.visit)
-        if node.producer is not self.change.placeholder:
-            return made
-        return ProducerLoad(self.fresh, self.change.new_indices(made.indices), made.span)
-
-
 def _transform(change: LayoutChange, name: str) -> ComputeOp:
     """The operation that changes the layout inside the program."""
     axes = [
         IterVar(Range(0, extent), Var(f"ax{number}"), IterVar.DataPar)
         for number, extent in enumerate(change.shape)
     ]
-    indices = change.old_indices([axis.var for axis in axes])
+    indices = change.layout.old_indices([axis.var for axis in axes])
     return ComputeOp(name, "", None, axes, [ProducerLoad(change.placeholder, indices)])
 
 
@@ -215,26 +190,3 @@ def _with_transform_stage(steps: Sequence[Step], position: int, dimensions: int)
             position += step.stage_id < position
     fused = tuple(range(min(3, max(dimensions - 1, 1))))
     return (*made, FuseStep(position, fused), AnnotationStep(position, 0, IteratorAnnotation.PARALLEL))
-
-
-_ITEM: Final = re.compile(r"(\d+)([^\d\s]+)")
-
-
-def parse_layout(layout: str) -> list[tuple[int, str]]:
-    """The extents and axes of a layout such as ``4k16j8k``."""
-    items = _ITEM.findall(layout)
-    if not items or "".join(f"{extent}{axis}" for extent, axis in items) != layout.replace(" ", ""):
-        raise ScheduleError(f"{layout!r} is not a layout such as 4k16j8k")
-    return [(int(extent), axis) for extent, axis in items]
-
-
-def get_shape_from_rewritten_layout(rewritten_layout: str, axis_names: Sequence[str]) -> list[int]:
-    """The shape that an input had before its layout was rewritten, for its axes in their old order."""
-    items = parse_layout(rewritten_layout)
-    shape: list[int] = []
-    for name in axis_names:
-        extents = [extent for extent, axis in items if axis == name]
-        if not extents:
-            raise ScheduleError(f"the layout {rewritten_layout} has no axis {name}")
-        shape.append(prod(extents))
-    return shape

@@ -6,62 +6,82 @@ place where a stage is computed count as well: they go over parts of what the st
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from tilewright.auto_scheduler.replay import Replay
 from tilewright.auto_scheduler.state_nodes import StateObject
-from tilewright.ir import operators
-from tilewright.ir.expr import IntImm, IterVar, PrimExpr, ProducerLoad
+from tilewright.ir.expr import FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, ProducerLoad, Var
 from tilewright.ir.functor import post_order
 from tilewright.te.operation import ComputeOp
+from tilewright.te.rewritten_layout import Part
 from tilewright.te.schedule import Fuse, Split, infer_bound
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Operation, Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """``(index // stride) % extent`` of a dimension. ``last``: nothing is left above it."""
+class AxisPart:
+    """``(axis // stride) % extent``."""
 
-    dimension: int
-    stride: int
-    extent: int
-    last: bool = False
-
-    def of(self, index: PrimExpr) -> PrimExpr:
-        """The part of an index."""
-        if self.extent == 1:
-            return operators.const(0, index.dtype)
-        found = index if self.stride == 1 else operators.floordiv(index, self.stride)
-        return found if self.last else operators.floormod(found, self.extent)
-
-
-@dataclass(frozen=True, slots=True)
-class _AxisPart:
     axis: IterVar
     stride: int
     extent: int
 
+    @property
+    def is_whole(self) -> bool:
+        """True for the axis itself."""
+        extent = None if self.axis.dom is None else self.axis.dom.extent
+        return self.stride == 1 and isinstance(extent, IntImm) and extent.value == self.extent
+
 
 def read_axes(operation: Operation, tensor: Tensor) -> list[IterVar] | None:
     """The axes that an operation reads a tensor with; None if an index is something else, or reads differ."""
+    read = read_parts(operation, tensor)
+    if read is None or not all(one.is_whole for one in read):
+        return None
+    return [one.axis for one in read]
+
+
+def read_parts(operation: Operation, tensor: Tensor) -> list[AxisPart] | None:
+    """The parts of axes that an operation reads a tensor with, one for each dimension: an axis, or an axis divided by a
+    constant or modulo one, as for blocked weights. None if an index is something else, or reads differ."""
     if not isinstance(operation, ComputeOp):
         return None
     roots = {axis.var: axis for axis in operation.root_iter_vars}
-    found: list[IterVar] | None = None
+    found: list[AxisPart] | None = None
     for value in operation.body:
         for part in post_order(value):
             if isinstance(part, ProducerLoad) and part.producer is tensor:
-                axes = [roots.get(index) for index in part.indices]  # type: ignore[call-overload]
-                known = [axis for axis in axes if axis is not None]
-                if len(known) != len(axes) or (found is not None and not _same(found, known)):
+                read = [_part_of(index, roots) for index in part.indices]
+                known = [one for one in read if one is not None]
+                if len(known) != len(read) or (found is not None and found != known):
                     return None
                 found = known
     return found
 
 
-def _same(one: list[IterVar], other: list[IterVar]) -> bool:
-    return len(one) == len(other) and all(mine is others for mine, others in zip(one, other, strict=True))
+def _part_of(index: PrimExpr, roots: Mapping[Var, IterVar]) -> AxisPart | None:
+    """The part of an axis that an index is; None if it is something else."""
+    if isinstance(index, Var):
+        axis = roots.get(index)
+        extent = None if axis is None or axis.dom is None else axis.dom.extent
+        if axis is None or not isinstance(extent, IntImm):
+            return None
+        return AxisPart(axis, 1, extent.value)
+    if not isinstance(index, (FloorDiv, FloorMod)) or not isinstance(index.b, IntImm):
+        return None
+    whole, factor = _part_of(index.a, roots), index.b.value
+    if whole is None or factor <= 0:
+        return None
+    if factor >= whole.extent and isinstance(index, FloorMod):
+        return whole
+    if whole.extent % factor:
+        return None
+    if isinstance(index, FloorMod):
+        return AxisPart(whole.axis, whole.stride, factor)
+    return AxisPart(whole.axis, whole.stride * factor, whole.extent // factor)
 
 
 class LoopParts:
@@ -78,14 +98,20 @@ class LoopParts:
     def of_read(self, stage_id: int, tensor: Tensor) -> tuple[Part, ...] | None:
         """The parts of a tensor's dimensions in the order in which a stage's loops go over them; None if they do not
         divide it evenly."""
-        axes = read_axes(self.stages[stage_id].op, tensor)
+        read = read_parts(self.stages[stage_id].op, tensor)
         loops = self.of_stage(stage_id, len(self.stages[stage_id].leaf_iter_vars))
-        dimensions = {axis: number for number, axis in enumerate(axes or ())}
-        if axes is None or loops is None or len(dimensions) != len(axes):
+        if read is None or loops is None:
             return None
-        parts = [
-            Part(dimensions[one.axis], one.stride, one.extent) for one in loops if one.axis in dimensions
-        ]
+        parts: list[Part] = []
+        for loop in loops:
+            if any(one.axis is loop.axis for one in read):
+                among = _among(loop, read)
+                if among is None:
+                    return None
+                parts += among
+        # A dimension of one element, which no loop goes over, stays one.
+        known = {part.dimension for part in parts}
+        parts[:0] = [Part(dimension, 1, 1) for dimension in range(len(read)) if dimension not in known]
         for dimension, extent in enumerate(tensor.shape):
             total = 1
             mine = sorted(
@@ -108,7 +134,7 @@ class LoopParts:
             for one in parts
         )
 
-    def of_stage(self, stage_id: int, count: int) -> list[_AxisPart] | None:
+    def of_stage(self, stage_id: int, count: int) -> list[AxisPart] | None:
         """The parts that the loops around a stage and its first ``count`` own ones go over; None where a loop goes
         over no such part."""
         around = self._around(stage_id)
@@ -122,7 +148,7 @@ class LoopParts:
             around = around + parts
         return around
 
-    def _around(self, stage_id: int) -> list[_AxisPart] | None:
+    def _around(self, stage_id: int) -> list[AxisPart] | None:
         """What the loops around a stage go over, as parts of its own axes."""
         place = self.places.get(stage_id)
         if place is None:
@@ -134,16 +160,16 @@ class LoopParts:
         if outer is None or axes is None:
             return None
         found = dict(zip(axes, mine.axis, strict=True))
-        return [_AxisPart(found[part.axis], part.stride, part.extent) for part in outer if part.axis in found]
+        return [AxisPart(found[part.axis], part.stride, part.extent) for part in outer if part.axis in found]
 
-    def _own(self, stage: Stage) -> dict[IterVar, list[_AxisPart]] | None:
+    def _own(self, stage: Stage) -> dict[IterVar, list[AxisPart]] | None:
         """The parts of every axis of a stage."""
-        parts: dict[IterVar, list[_AxisPart] | None] = {}
+        parts: dict[IterVar, list[AxisPart] | None] = {}
         for root in stage.op.root_iter_vars:
             extent = self._extent(root)
             if extent is None:
                 return None
-            parts[root] = [_AxisPart(root, 1, extent)]
+            parts[root] = [AxisPart(root, 1, extent)]
         for relation in stage.relations:
             if isinstance(relation, Split):
                 outer, inner = _divided(parts[relation.parent], self._extent(relation.inner))
@@ -160,15 +186,37 @@ class LoopParts:
         return found.extent.value if found is not None and isinstance(found.extent, IntImm) else None
 
 
+def _among(loop: AxisPart, read: Sequence[AxisPart]) -> list[Part] | None:
+    """The parts of a tensor's dimensions, which are themselves parts of axes, that a loop goes over, outermost first;
+    None where the loop crosses the boundary of two dimensions in the middle of a step."""
+    mine = sorted(
+        (place for place, one in enumerate(read) if one.axis is loop.axis),
+        key=lambda place: -read[place].stride,
+    )
+    if loop.extent == 1:
+        inside = [place for place in mine if read[place].stride <= loop.stride]
+        return [Part(inside[0], loop.stride // read[inside[0]].stride, 1)] if inside else []
+    found: list[Part] = []
+    for place in mine:
+        one = read[place]
+        low = max(loop.stride, one.stride)
+        high = min(loop.stride * loop.extent, one.stride * one.extent)
+        if high > low:
+            if low % one.stride or high % low:
+                return None
+            found.append(Part(place, low // one.stride, high // low))
+    return found if prod(part.extent for part in found) == loop.extent else None
+
+
 def _divided(
-    whole: list[_AxisPart] | None, factor: int | None
-) -> tuple[list[_AxisPart] | None, list[_AxisPart] | None]:
+    whole: list[AxisPart] | None, factor: int | None
+) -> tuple[list[AxisPart] | None, list[AxisPart] | None]:
     """The parts of the two axes of a split; None if it leaves a rest or splits a fused axis."""
     if whole is None or factor is None or len(whole) != 1 or whole[0].extent % factor:
         return None, None
     part = whole[0]
-    outer = _AxisPart(part.axis, part.stride * factor, part.extent // factor)
-    return [outer], [_AxisPart(part.axis, part.stride, factor)]
+    outer = AxisPart(part.axis, part.stride * factor, part.extent // factor)
+    return [outer], [AxisPart(part.axis, part.stride, factor)]
 
 
 def _value(tensor: Tensor, dimension: int) -> int:

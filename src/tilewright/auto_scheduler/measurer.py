@@ -14,6 +14,7 @@ from tilewright.auto_scheduler.measure_types import (
     MeasureInput,
     MeasureResult,
 )
+from tilewright.auto_scheduler.rewritten_pair import RewrittenPair, build_pair
 from tilewright.auto_scheduler.runners import LocalRunner, ProgramRunner, as_result, untuned_arguments
 from tilewright.search.measure import Built
 
@@ -156,14 +157,13 @@ class ProgramMeasurer:
         if untuned is None or not untuned.built.is_good or not self._is_local():
             return None
         assert isinstance(self.builder, LocalBuilder) and isinstance(self.runner, LocalRunner)
-        (built,) = self.builder.build([candidate], 0)
-        arguments = untuned_arguments(task)
-        if not built.built.is_good or len(built.args) != len(arguments):
+        pair = build_pair(self.builder, candidate)
+        if pair is None:
+            (built,) = self.builder.build([candidate], 0)
+            pair = RewrittenPair(built.built, untuned.built, untuned_arguments(task))
+        if not pair.candidate.is_good or not pair.untuned.is_good:
             return None
-        shapes = [tuple(int(extent) for extent in tensor.shape) for tensor in built.args]
-        if shapes != [argument.shape for argument in arguments]:
-            return None  # its weights have another layout
-        found = self.runner.compare(task, built.built, untuned.built, arguments)
+        found = self.runner.compare(task, pair.candidate, pair.untuned, pair.arguments)
         result = as_result(found.first)
         if found.other_costs:
             seconds = sum(found.other_costs) / len(found.other_costs)

@@ -111,8 +111,8 @@ def extract_task(
     with PassContext(opt_level=opt_level, config=dict(pass_config or {}), disabled_pass=list(disabled_pass)):
         functions = fused_functions(mod, params, chosen, opt_level)
     with extraction:
-        for number, (function, _) in enumerate(functions):
-            program = tensor_expression(function, chosen)
+        for number, fused in enumerate(functions):
+            program = tensor_expression(fused.function, chosen)
             try:
                 loops = create_prim_func([*program.inputs, *program.outputs])
             except LoweringError:
@@ -121,7 +121,7 @@ def extract_task(
             name = f"fused_{number}_{'injective' if choice is None else choice.operator}"
             MetaScheduleContext.query_inside_with_scope(
                 name,
-                IRModule({"main": function}),
+                IRModule({"main": fused.function}),
                 [IRModule({"main": loops.with_attr("global_symbol", name)})],
             )
     return extraction.tasks

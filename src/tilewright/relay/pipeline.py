@@ -68,7 +68,13 @@ def fusing_passes(target: Target, views: bool = False) -> list[Pass]:
     inline = transform.Inline()
     # At every level: executors call functions of other code generators where they occur.
     inline.opt_level = 0
-    return [transform.FuseOps(views=views), inline, transform.InferType()]
+    return [
+        transform.FuseOps(views=views),
+        inline,
+        transform.InferType(),
+        # Only within a scope of schedules that were found by search.
+        transform.AutoSchedulerLayoutRewrite(),
+    ]
 
 
 def _combine_dense(target: Target | None) -> list[Pass]:

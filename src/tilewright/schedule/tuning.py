@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from tilewright.target.target import Target
+from tilewright.te.rewritten_layout import RewrittenLayout
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.tensor import Tensor
 
@@ -70,6 +71,9 @@ class GraphDecision:
 class TuningScope(ABC):
     """Where schedules found by search come from."""
 
+    lays_out_weights: ClassVar[bool] = False
+    """Whether ``weight_layout`` may answer."""
+
     @abstractmethod
     def schedule(self, request: ScheduleRequest) -> Schedule | None:
         """The schedule of a function; None where this scope has none."""
@@ -80,6 +84,12 @@ class TuningScope(ABC):
 
     def graph_choice(self, decision: GraphDecision) -> Any:
         """What a graph pass should choose; None to leave it to the pass, or to the scope around this one."""
+        return None
+
+    def weight_layout(self, request: ScheduleRequest) -> RewrittenLayout | None:
+        """The layout in which the function's schedule reads the operator's weight, where that is another than its own.
+        It is asked only for weights that are constants; the function is then changed to take the rewritten one, and its
+        schedule asked for."""
         return None
 
     def __enter__(self) -> Self:
@@ -112,6 +122,20 @@ def measured_seconds(request: ImplementationRequest) -> float | None:
     """What the innermost scope that measured an implementation says it takes."""
     for scope in reversed(_SCOPES.get()):
         found = scope.measured_seconds(request)
+        if found is not None:
+            return found
+    return None
+
+
+def lays_out_weights() -> bool:
+    """True within a scope that may want weights in other layouts."""
+    return any(scope.lays_out_weights for scope in _SCOPES.get())
+
+
+def tuned_weight_layout(request: ScheduleRequest) -> RewrittenLayout | None:
+    """The layout that the innermost scope with an answer wants for the weight of a function."""
+    for scope in reversed(_SCOPES.get()):
+        found = scope.weight_layout(request)
         if found is not None:
             return found
     return None

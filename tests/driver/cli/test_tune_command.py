@@ -22,6 +22,7 @@ from tilewright.driver import tvmc
 from tilewright.driver.cli import main
 from tilewright.driver.cli.tune_command import seconds_of
 from tilewright.driver.cli.tune_table import clock_text, time_text
+from tilewright.runtime.device import cuda
 from tilewright.search.kernel_records import KernelRecord, read_kernel_records
 from tilewright.search.records import RecordFile
 from tilewright.support.errors import ModelError
@@ -189,11 +190,19 @@ def test_tune_does_not_append_to_a_file_of_something_else(net, tmp_path, capsys)
         (["--time", "0"], "longer than nothing"),
         (["--trials", "0"], "--trials takes a number of at least 1, not 0"),
         (["--target", "llvm -mtriple=aarch64-linux-gnu"], "cannot be measured here"),
+        pytest.param(
+            ["--target", "cuda"],
+            "this machine has no NVIDIA GPU that can be used. Tune on the machine that runs the model",
+            marks=pytest.mark.skipif(cuda().exist, reason="there is a GPU"),
+        ),
         (["--report", "."], "is a folder"),
     ],
 )
 def test_wrong_values_are_explained(options, message, net, tmp_path, capsys):
-    """The exit code is 2, and nothing is searched."""
+    """The exit code is 2, and nothing is searched; a target that cannot be measured is an error before the model is
+    read."""
+    if "--target" in options:
+        net = str(tmp_path / "not-read.onnx")
     assert main(["tune", net, "-o", str(tmp_path / "r.json"), *options]) == 2
     assert message in capsys.readouterr().err and not (tmp_path / "r.json").exists()
 

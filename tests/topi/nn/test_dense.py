@@ -7,7 +7,7 @@ import pytest
 from tests.topi.running import apply, evaluate, inputs
 
 from tilewright import te, topi
-from tilewright.support.errors import OpAttributeUnImplemented
+from tilewright.support.errors import ScheduleError
 from tilewright.topi.utils import InvalidShapeError
 
 RANDOM = np.random.default_rng(19)
@@ -70,7 +70,7 @@ def test_types() -> None:
 
 
 def test_mistakes_are_refused() -> None:
-    """Sizes that differ, too many dimensions, weights in a tuner's layout."""
+    """Sizes that differ, too many dimensions, a tuner's layout that the weight does not have."""
     a, b = te.placeholder((3, 5)), te.placeholder((4, 6))
     with pytest.raises(InvalidShapeError, match="must be equal"):
         topi.nn.dense(a, b)
@@ -78,5 +78,7 @@ def test_mistakes_are_refused() -> None:
         topi.nn.matmul(a, te.placeholder((2, 5, 4)))
     with pytest.raises(InvalidShapeError, match="columns of the product"):
         topi.nn.dense(a, te.placeholder((4, 5)), te.placeholder((3,)))
-    with pytest.raises(OpAttributeUnImplemented, match="rewritten layout"):
+    with pytest.raises(ScheduleError, match="is not a layout"):
         topi.nn.dense(a, te.placeholder((4, 5)), auto_scheduler_rewritten_layout="k4n")
+    with pytest.raises(ScheduleError, match="does not have the layout"):
+        topi.nn.dense(a, te.placeholder((4, 5)), auto_scheduler_rewritten_layout="2j5k2j")

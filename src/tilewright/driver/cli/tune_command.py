@@ -17,6 +17,7 @@ from tilewright.driver.tvmc.arguments import (
     add_pass_arguments,
     add_target_arguments,
 )
+from tilewright.driver.tvmc.measurable import require_processor
 from tilewright.support.errors import ModelError
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     tuning.records.require_records(arguments.output, "-o")
     compiler = tvmc.compiler
     settings = compiler.settings_from_arguments(arguments)
+    require_processor(settings.target)
     with progress(f"reading {arguments.FILE}", arguments.json):
         model = compiler.load_from_arguments(arguments)
     options = tuning.model.TuneOptions(seconds=seconds, trials=arguments.trials, version=__version__)

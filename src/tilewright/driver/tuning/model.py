@@ -12,8 +12,8 @@ from tilewright.driver.tuning.comparison import NOISE, Comparison, Kept, ModelCo
 from tilewright.driver.tuning.records import record_of
 from tilewright.driver.tuning.states import StateTuner, state_tasks
 from tilewright.driver.tvmc.compiler import Settings
-from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.export import Compiled
+from tilewright.driver.tvmc.measurable import require_processor
 from tilewright.driver.tvmc.model import TVMCModel
 from tilewright.driver.tvmc.runner import complete_inputs, with_shapes
 from tilewright.driver.tvmc.tensors import module_inputs
@@ -22,7 +22,6 @@ from tilewright.search.kernel_task import kernel_tasks
 from tilewright.search.kernel_tuner import KernelTuner, TuneOptions
 from tilewright.search.progress import CurvePoint, TaskProgress, TuneListener, has_failed
 from tilewright.search.records import RecordFile
-from tilewright.support.cbuild import is_host
 
 _COMPARING_SHARE = 0.1
 _LONGEST_COMPARING = 20.0
@@ -96,11 +95,7 @@ class _ModelTuner:
         fill_shapes: Mapping[str, Sequence[Any]] | None,
     ) -> None:
         self.starts = time.monotonic()
-        triple = str(settings.target.attrs.get("mtriple", ""))
-        if not is_host(triple) or "cpu" not in settings.target.keys:
-            raise TVMCException(
-                f"kernels for {settings.target} cannot be measured here: tune on the machine that runs them"
-            )
+        require_processor(settings.target)
         if settings.executor == "aot":
             # The kernels are the same, and the graph executor can be compared with itself.
             settings = replace(settings, executor="graph")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tilewright.auto_scheduler.dispatcher import ApplyHistoryBest
 from tilewright.auto_scheduler.untuned import Comparison
@@ -20,6 +20,7 @@ from tilewright.schedule.tuning import ScheduleRequest, TuningScope
 from tilewright.search.kernel_records import KernelRecord, TunedKernels
 from tilewright.search.records import Loaded, RecordFile
 from tilewright.support.errors import TilewrightError
+from tilewright.te.rewritten_layout import RewrittenLayout
 from tilewright.te.schedule.schedule import Schedule
 
 
@@ -37,6 +38,8 @@ class _States(ApplyHistoryBest):
 
 class RecordedSchedules(TuningScope):
     """The schedules of a file: those over choices of constructed schedules, and AutoScheduler's."""
+
+    lays_out_weights: ClassVar[bool] = True
 
     def __init__(self, kernels: TunedKernels, states: _States | None) -> None:
         self.kernels = kernels
@@ -60,6 +63,18 @@ class RecordedSchedules(TuningScope):
         if chosen is not None and self.kernels.last is not None:
             del self.kernels.used[self.kernels.last]
         return other
+
+    def weight_layout(self, request: ScheduleRequest) -> RewrittenLayout | None:
+        """What AutoScheduler's state wants, where it is the faster of both."""
+        if self.states is None:
+            return None
+        self.states.found = None
+        layout = self.states.weight_layout(request)
+        best = self.states.found
+        if layout is None or best is None or best.untuned / best.cost <= self.kernels.gain_of(request):
+            return None
+        self.used_states.add(best.measured.task.workload_key)
+        return layout
 
 
 @dataclass(frozen=True)

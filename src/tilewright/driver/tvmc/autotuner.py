@@ -23,6 +23,7 @@ from tilewright.driver.tvmc.arguments import (
 )
 from tilewright.driver.tvmc.composite_target import get_codegen_by_target
 from tilewright.driver.tvmc.errors import TVMCException
+from tilewright.driver.tvmc.measurable import require_device
 from tilewright.driver.tvmc.model import TVMCModel
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
@@ -90,8 +91,10 @@ def add_tune_parser(subparsers: Commands[argparse.ArgumentParser]) -> argparse.A
 
 def drive_tune(args: Any) -> int:
     """Runs the command."""
-    tvmc_model = frontends.load_model(args.FILE, args.model_format, shape_dict=_shapes(args.input_shapes))
     hostname, port = common.tracker_host_port_from_cli(args.rpc_tracker)
+    if not hostname:
+        require_device(common.target_from_cli(args.target, target_options(args))[0])
+    tvmc_model = frontends.load_model(args.FILE, args.model_format, shape_dict=_shapes(args.input_shapes))
     hardware = auto_scheduler.HardwareParams(
         num_cores=args.num_cores,
         vector_unit_bytes=args.vector_unit_bytes,
@@ -170,6 +173,8 @@ def tune_model(
         chosen, generators = Target(target), []
     if target_host is not None:
         chosen = Target(chosen, target_host)
+    if not hostname:
+        require_device(chosen)
     mod, params = _with_generators(tvmc_model.mod, tvmc_model.params, generators)
     records = tuning_records or tvmc_model.default_tuning_records_path()
     _require_file(prior_records)

@@ -32,6 +32,7 @@ from tilewright.relay.expr_functor import ExprFunctor
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.op.op import OpImplementation, schedule_injective
+from tilewright.relay.op.rewritten_weight import computed
 from tilewright.schedule.tuning import ScheduleRequest, tuned_schedule
 from tilewright.strategy import Choice, choose
 from tilewright.support.errors import LoweringError, TilewrightError
@@ -81,11 +82,19 @@ def lower_call(
     call: Call, inputs: Sequence[Tensor], target: Target, out_type: Type | None = None
 ) -> LoweredOutput:
     """One call of an operator; ``out_type`` is the result's type where inference left dimensions unknown."""
-    assert isinstance(call.op, Op)
+    op = call.op
+    assert isinstance(op, Op)
     if out_type is None:
         out_type = call.checked_type
-    choice, outputs = choose(call.op, call.attrs, list(inputs), out_type, target)
-    return LoweredOutput(outputs, choice.implementation, choice)
+    choices: list[Choice] = []
+
+    def compute(attrs: Any, operands: Sequence[Tensor]) -> list[Tensor]:
+        choice, outputs = choose(op, attrs, list(operands), out_type, target)
+        choices.append(choice)
+        return outputs
+
+    outputs = computed(op.name, call.attrs, inputs, compute)
+    return LoweredOutput(outputs, choices[0].implementation, choices[0])
 
 
 class _Expressions(ExprFunctor):
@@ -184,42 +193,49 @@ def _nothing(kind: TensorType) -> Tensor:
 def tensor_expression(function: Function, target: Target) -> TensorProgram:
     """The function as tensor expressions with a schedule."""
     with recursion_room(), target:
-        types = SymbolicTypes(function) if uses_unknown_dimensions(function) else None
-        visitor = _Expressions(target, types)
-        for parameter in function.params:
-            visitor.parameter(parameter)
-        outputs = _distinct(visitor.visit(function.body), visitor.inputs)
-        conditions = [] if types is None else types.conditions
-        if visitor.anchor is None:
-            schedule = schedule_injective(None, outputs, target)
-        else:
-            schedule = _scheduled(*visitor.anchor, visitor.inputs, outputs, target)
+        visitor, outputs = _expressions(function, target)
+        request = _request(visitor, outputs, target)
+        schedule = schedule_injective(None, outputs, target) if request is None else tuned_schedule(request)
         return TensorProgram(
-            visitor.inputs, outputs, schedule, conditions, visitor.choices, visitor.anchor_choice
+            visitor.inputs,
+            outputs,
+            schedule,
+            [] if visitor.types is None else visitor.types.conditions,
+            visitor.choices,
+            visitor.anchor_choice,
         )
 
 
-def _scheduled(
-    call: Call,
-    implement: OpImplementation,
-    operands: Sequence[Tensor],
-    inputs: Sequence[Tensor],
-    outputs: Sequence[Tensor],
-    target: Target,
-) -> te.Schedule:
-    """The schedule of a function whose anchor is this call: what search found for it, else what is constructed."""
+def schedule_request(function: Function, target: Target) -> ScheduleRequest | None:
+    """What a function's schedule is made for; None where it has no operator to schedule."""
+    with recursion_room(), target:
+        return _request(*_expressions(function, target), target)
+
+
+def _expressions(function: Function, target: Target) -> tuple[_Expressions, list[Tensor]]:
+    """The tensors of a function, and among them its results."""
+    types = SymbolicTypes(function) if uses_unknown_dimensions(function) else None
+    visitor = _Expressions(target, types)
+    for parameter in function.params:
+        visitor.parameter(parameter)
+    return visitor, _distinct(visitor.visit(function.body), visitor.inputs)
+
+
+def _request(visitor: _Expressions, outputs: list[Tensor], target: Target) -> ScheduleRequest | None:
+    """The request for the schedule of a function: its anchor makes it."""
+    if visitor.anchor is None:
+        return None
+    call, implement, operands = visitor.anchor
     assert isinstance(call.op, Op)
-    return tuned_schedule(
-        ScheduleRequest(
-            operator=call.op.name,
-            implementation=implement.name,
-            attrs=call.attrs,
-            inputs=operands,
-            arguments=[*inputs, *outputs],
-            outputs=outputs,
-            target=target,
-            construct=lambda: implement.schedule(call.attrs, outputs, target),
-        )
+    return ScheduleRequest(
+        operator=call.op.name,
+        implementation=implement.name,
+        attrs=call.attrs,
+        inputs=operands,
+        arguments=[*visitor.inputs, *outputs],
+        outputs=outputs,
+        target=target,
+        construct=lambda: implement.schedule(call.attrs, outputs, target),
     )
 
 

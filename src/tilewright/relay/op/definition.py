@@ -24,6 +24,7 @@ from typing import Any, Protocol
 from tilewright.ir.attrs import Attrs
 from tilewright.ir.op import CallEffectKind, Op
 from tilewright.ir.type import Type
+from tilewright.relay.op.rewritten_weight import may_be_rewritten, restoring, understanding
 from tilewright.strategy.pattern import OpPattern
 from tilewright.support.errors import TilewrightError
 from tilewright.te.tensor import Tensor
@@ -94,6 +95,9 @@ def define(
     op.set_support_level(level)
     for argument in arguments or ():
         op.add_argument(argument, "Tensor", "")
+    if may_be_rewritten(attrs):
+        relation = understanding(name, relation)
+        reference = reference and restoring(name, reference)
     op.add_type_rel(getattr(relation, "__name__", name), relation)
     op.set_attr("TOpPattern", kind)
     op.set_attr("TOpIsStateful", stateful)

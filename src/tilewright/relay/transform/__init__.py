@@ -5,6 +5,7 @@ from tilewright.relay.target.cpu.split_dilation import SplitDilation
 from tilewright.relay.transform.alter_op_layout import AlterOpLayout
 from tilewright.relay.transform.annotate_spans import AnnotateSpans
 from tilewright.relay.transform.annotate_target import AnnotateTarget
+from tilewright.relay.transform.auto_scheduler_layout_rewrite import AutoSchedulerLayoutRewrite
 from tilewright.relay.transform.backward_fold_scale_axis import BackwardFoldScaleAxis
 from tilewright.relay.transform.batching_ops import BatchingOps
 from tilewright.relay.transform.build_config import build_config

@@ -7,7 +7,8 @@ from typing import Final
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.access import Read, constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage
-from tilewright.schedule.gpu.machine import GpuMachine, power_of_two_divisor
+from tilewright.schedule.decisions import decide
+from tilewright.schedule.gpu.machine import GpuMachine, power_of_two_divisor, powers_of_two
 from tilewright.te.operation import thread_axis
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Operation
@@ -100,6 +101,8 @@ def deal_out(
     fused = stage.fuse(*axes) if len(axes) > 1 else axes[0]
     pieces = total // width // pixels
     threads = machine.threads(min(BLOCK, max(pieces, 1)) if is_constant else BLOCK)
+    if is_constant:
+        threads = decide("threads", threads, lambda: powers_of_two(machine.warp, machine.threads(pieces)))
     outer, thread = stage.split(fused, factor=threads)
     block, last = outer, thread
     if is_constant and vectors > 1 and pieces >= vectors * machine.blocks_at_once(threads) * threads:

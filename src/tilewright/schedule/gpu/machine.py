@@ -42,6 +42,12 @@ class GpuMachine:
         return self.multiprocessors * max(self.multiprocessor_threads // max(threads, 1), 1)
 
 
+def powers_of_two(least: int, most: int) -> list[int]:
+    """Those between two numbers, the greatest first."""
+    found = [1 << exponent for exponent in range(max(most, 1).bit_length())]
+    return [one for one in reversed(found) if one >= least]
+
+
 def current_gpu() -> GpuMachine:
     """The device of the current target; a plain one if no target is set."""
     target = Target.current()

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from tilewright.schedule.cpu.access import Read, constant_extent, extent_of
-from tilewright.schedule.gpu.machine import GpuMachine, power_of_two_below, power_of_two_divisor
+from tilewright.schedule.decisions import decide
+from tilewright.schedule.gpu.machine import (
+    GpuMachine,
+    power_of_two_below,
+    power_of_two_divisor,
+    powers_of_two,
+)
 from tilewright.schedule.gpu.rows import Member, RowGroup
 
 VECTORS_A_THREAD: Final = 4
@@ -47,8 +53,20 @@ def plan_rows(group: RowGroup, machine: GpuMachine) -> RowPlan:
         team, rows = _across_threads(group, machine)
     else:
         team, rows = _row_threads(group, pieces, machine)
+    if group.is_constant:
+        team, rows = decide("row_threads", (team, rows), lambda: _row_shapes(group, pieces, machine))
     steps = -(-pieces // team)
     return RowPlan(team, rows, vector, steps, is_across, _is_kept(group, steps * vector))
+
+
+def _row_shapes(group: RowGroup, pieces: int, machine: GpuMachine) -> list[tuple[int, int]]:
+    """Threads of a row and rows of a block: blocks of a warp at least, with no thread that has nothing to do."""
+    return [
+        (team, rows)
+        for team in powers_of_two(1, min(power_of_two_below(pieces), machine.threads(1024)))
+        for rows in powers_of_two(1, min(power_of_two_below(group.row_count), machine.threads(1024) // team))
+        if team * rows >= machine.warp
+    ]
 
 
 def _is_kept(group: RowGroup, elements: int) -> bool:

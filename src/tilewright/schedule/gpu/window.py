@@ -13,8 +13,9 @@ from tilewright.ir.expr import IterVar, Var
 from tilewright.ir.functor import free_vars
 from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage, reads_in_place
+from tilewright.schedule.decisions import decide
 from tilewright.schedule.gpu.injective import deal_out, vector_width
-from tilewright.schedule.gpu.machine import GpuMachine, power_of_two_divisor
+from tilewright.schedule.gpu.machine import GpuMachine, power_of_two_divisor, powers_of_two
 from tilewright.te.operation import ComputeOp
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
@@ -79,7 +80,8 @@ def schedule_window(
 ) -> None:
     """Schedules the reduction with its epilogue; ``root`` may be the reduction itself."""
     stage = root.stage
-    width = _memory_width(root, anchor, machine)
+    widest = _memory_width(root, anchor, machine)
+    width = decide("vector", widest, lambda: powers_of_two(1, widest))
     lanes = _lanes(anchor, width)
     if anchor is root:
         made = schedule.cache_write(
@@ -91,7 +93,10 @@ def schedule_window(
         inner = anchor.stage
         inner.set_scope("local")
     is_vector = lanes >= width > 1
-    pixels = _pixels(root, width, machine) if is_vector and overlaps(anchor) else 1
+    pixels = 1
+    if is_vector and overlaps(anchor):
+        most = _most_pixels(root, width)
+        pixels = decide("pixels", _pixels(root, width, most, machine), lambda: powers_of_two(1, most))
     place = deal_out(stage, width, machine, 1, pixels)
     inner.compute_at(stage, place)
     _write_out(inner, width, is_vector, pixels)
@@ -124,13 +129,15 @@ def _lanes(anchor: MaterializedStage, width: int) -> int:
     return width
 
 
-def _pixels(root: MaterializedStage, width: int, machine: GpuMachine) -> int:
-    """Neighbouring pixels of a thread, as long as every multiprocessor has threads enough."""
+def _most_pixels(root: MaterializedStage, width: int) -> int:
+    """Neighbouring pixels that a thread can have."""
     long = [axis for axis in root.compute.axes if extent_of(axis) > 1]
     extent = constant_extent(long[-2]) if len(long) > 1 else None
-    if extent is None:
-        return 1
-    pixels = power_of_two_divisor(extent, max(ELEMENTS // width, 1))
+    return 1 if extent is None else power_of_two_divisor(extent, max(ELEMENTS // width, 1))
+
+
+def _pixels(root: MaterializedStage, width: int, pixels: int, machine: GpuMachine) -> int:
+    """Neighbouring pixels of a thread, at most ``pixels``, as long as every multiprocessor has threads enough."""
     enough = machine.multiprocessors * machine.multiprocessor_threads
     while pixels > 1 and root.elements() // width // pixels < enough:
         pixels //= 2

@@ -10,7 +10,7 @@ from tilewright.target import generic_func
 from tilewright.te import Tensor
 from tilewright.te.broadcast_shape import broadcast_index, broadcast_shapes
 from tilewright.topi.nn.convolution import require_equal
-from tilewright.topi.nn.utils import as_type, refuse_rewritten_layout, sum_types
+from tilewright.topi.nn.utils import as_type, in_rewritten_layout, sum_types
 from tilewright.topi.utils import InvalidShapeError, equal_const_int
 
 
@@ -33,7 +33,13 @@ def batch_matmul(
 
     ``oshape`` tells the shape of the output where the batch sizes are not known at compile time.
     """
-    refuse_rewritten_layout(auto_scheduler_rewritten_layout)
+    if auto_scheduler_rewritten_layout:
+        return in_rewritten_layout(
+            tensor_b,
+            auto_scheduler_rewritten_layout,
+            ["b", "j", "k"] if transpose_b else ["b", "k", "j"],
+            lambda original: batch_matmul(tensor_a, original, oshape, out_dtype, transpose_a, transpose_b),
+        )
     if len(tensor_a.shape) != 3 or len(tensor_b.shape) != 3:
         raise InvalidShapeError(
             "batch_matmul takes two tensors of three dimensions, "

@@ -13,7 +13,7 @@ from tilewright.te import Tensor
 from tilewright.topi import tag
 from tilewright.topi.nn.convolution import conv, require_equal, slide
 from tilewright.topi.nn.pad import pad
-from tilewright.topi.nn.utils import as_type, refuse_rewritten_layout, sum_types
+from tilewright.topi.nn.utils import as_type, in_rewritten_layout, sum_types
 from tilewright.topi.nn.winograd import (
     conv2d_winograd_nchw,
     conv2d_winograd_nchw_without_weight_transform,
@@ -89,7 +89,13 @@ def conv2d_nhwc(
     auto_scheduler_rewritten_layout: str = "",
 ) -> Tensor:
     """The convolution of (batch, height, width, channels) with a kernel (height, width, input, output)."""
-    refuse_rewritten_layout(auto_scheduler_rewritten_layout)
+    if auto_scheduler_rewritten_layout:
+        return in_rewritten_layout(
+            Filter,
+            auto_scheduler_rewritten_layout,
+            ["ry", "rx", "rc", "ff"],
+            lambda original: conv2d_nhwc(Input, original, stride, padding, dilation, out_dtype),
+        )
     return conv(
         Input, Filter, stride, padding, dilation, 1, "NHWC", "HWIO", out_dtype, "conv2d_nhwc", "conv2d_nhwc"
     )

@@ -7,7 +7,7 @@ from typing import Any
 from tilewright.target import generic_func
 from tilewright.te import Tensor
 from tilewright.topi.nn.convolution import conv
-from tilewright.topi.nn.utils import refuse_rewritten_layout
+from tilewright.topi.nn.utils import in_rewritten_layout
 from tilewright.topi.nn.winograd import conv3d_winograd_weight_transform
 
 __all__ = ["conv3d_alter_layout", "conv3d_ncdhw", "conv3d_ndhwc", "conv3d_winograd_weight_transform"]
@@ -49,7 +49,15 @@ def conv3d_ndhwc(
     groups: int = 1,
 ) -> Tensor:
     """The convolution of NDHWC with a kernel (depth, height, width, input of a group, output)."""
-    refuse_rewritten_layout(auto_scheduler_rewritten_layout)
+    if auto_scheduler_rewritten_layout:
+        return in_rewritten_layout(
+            Filter,
+            auto_scheduler_rewritten_layout,
+            ["rd", "rh", "rw", "rc", "cc"],
+            lambda original: conv3d_ndhwc(
+                Input, original, stride, padding, dilation, out_dtype, groups=groups
+            ),
+        )
     return conv(
         Input,
         Filter,

@@ -9,7 +9,7 @@ from tilewright.target import generic_func
 from tilewright.te import Tensor
 from tilewright.topi import tag
 from tilewright.topi.nn.convolution import require_equal
-from tilewright.topi.nn.utils import as_type, refuse_rewritten_layout, sum_types
+from tilewright.topi.nn.utils import as_type, in_rewritten_layout, sum_types
 from tilewright.topi.utils import InvalidShapeError, get_const_int, simplify
 
 
@@ -23,7 +23,13 @@ def matmul(
     auto_scheduler_rewritten_layout: str = "",
 ) -> Tensor:
     """``A @ B + bias``, either matrix transposed before; a plain ``A`` may have more than two dimensions."""
-    refuse_rewritten_layout(auto_scheduler_rewritten_layout)
+    if auto_scheduler_rewritten_layout:
+        return in_rewritten_layout(
+            tensor_b,
+            auto_scheduler_rewritten_layout,
+            ["j", "k"] if transpose_b else ["k", "j"],
+            lambda original: matmul(tensor_a, original, bias, out_dtype, transpose_a, transpose_b),
+        )
     if len(tensor_b.shape) != 2 or len(tensor_a.shape) < 2 or (transpose_a and len(tensor_a.shape) != 2):
         raise InvalidShapeError(
             f"matmul multiplies matrices, not tensors of {len(tensor_a.shape)} and {len(tensor_b.shape)} dimensions"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright import te
 from tilewright.ir.expr import Select
 from tilewright.ir.operators import least
 from tilewright.support.dtype import DataType
-from tilewright.support.errors import OpAttributeInvalid, OpAttributeUnImplemented
+from tilewright.support.errors import OpAttributeInvalid
 from tilewright.te import Tensor
+from tilewright.te.rewritten_layout import RewrittenLayout
 from tilewright.tir.data_layout import Layout
 from tilewright.tir.reducer import comm_reducer
 from tilewright.topi import tag
@@ -109,13 +110,13 @@ def spatial_axes(layout: str, rank: int, letters: str) -> list[int]:
     return positions
 
 
-def refuse_rewritten_layout(layout: str) -> None:
-    """A kernel in a layout that a tuner rewrote can only be read by the tuner's computation."""
-    if layout:
-        raise OpAttributeUnImplemented(
-            f"the kernel has the rewritten layout {layout!r}, which this computation cannot read: give the kernel "
-            "in its own layout"
-        )
+def in_rewritten_layout(
+    weight: Tensor, layout: str, axes: Sequence[str], compute: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """What a computation gives, with its weight in the layout that the auto-scheduler chose: ``4k16j8k`` lists the
+    extents and names of parts of axes. ``axes`` are the names of the weight's dimensions in its own layout."""
+    (made,) = RewrittenLayout.from_text(layout, axes).compute(weight, lambda original: [compute(original)])
+    return made
 
 
 def sum_types(dtype: str, out_dtype: str | None) -> tuple[DataType, DataType]:

@@ -16,7 +16,7 @@ from tilewright.te import Tensor
 from tilewright.topi import tag
 from tilewright.topi.nn.convolution import require_equal, require_rank
 from tilewright.topi.nn.pad import pad_spatial
-from tilewright.topi.nn.utils import as_type, pad_amounts, per_axis, refuse_rewritten_layout, sum_types
+from tilewright.topi.nn.utils import as_type, in_rewritten_layout, pad_amounts, per_axis, sum_types
 from tilewright.topi.nn.winograd_util import winograd_transform_matrices
 from tilewright.topi.utils import get_const_int, get_const_tuple, simplify
 
@@ -233,7 +233,23 @@ def conv2d_winograd_nhwc(
 
     A transformed kernel had ``kernel_size`` taps; its ``n`` then tells the size of the tiles.
     """
-    refuse_rewritten_layout(auto_scheduler_rewritten_layout)
+    if auto_scheduler_rewritten_layout:
+        return in_rewritten_layout(
+            weight,
+            auto_scheduler_rewritten_layout,
+            ["eps", "nu", "co", "ci"] if pre_computed else ["ry", "rx", "rc", "ff"],
+            lambda original: conv2d_winograd_nhwc(
+                data,
+                original,
+                strides,
+                padding,
+                dilation,
+                out_dtype,
+                pre_computed,
+                tile_size=tile_size,
+                kernel_size=kernel_size,
+            ),
+        )
     return _run(
         data,
         weight,
@@ -289,7 +305,23 @@ def conv2d_winograd_nchw(
 
     A transformed kernel had ``kernel_size`` taps; its ``n`` then tells the size of the tiles.
     """
-    refuse_rewritten_layout(auto_scheduler_rewritten_layout)
+    if auto_scheduler_rewritten_layout:
+        return in_rewritten_layout(
+            weight,
+            auto_scheduler_rewritten_layout,
+            ["eps", "nu", "co", "ci"] if pre_computed else ["ff", "rc", "ry", "rx"],
+            lambda original: conv2d_winograd_nchw(
+                data,
+                original,
+                strides,
+                padding,
+                dilation,
+                out_dtype,
+                pre_computed,
+                tile_size=tile_size,
+                kernel_size=kernel_size,
+            ),
+        )
     return _run(
         data,
         weight,

@@ -51,6 +51,7 @@ class DensePackAttrs(OpAttrs):
     units: Any = None
     out_dtype: str = ""
     weight_layout: str = "NC"
+    auto_scheduler_rewritten_layout: str = ""
 
 
 @attributes
