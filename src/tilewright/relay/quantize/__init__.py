@@ -1,8 +1,8 @@
 """Quantisation: programs of floats become programs of 8-bit integers.
 
 Two ways lead there. ``quantize`` has TVM's passes and options (``qconfig``): one scale a tensor, realised with shifts.
-``profile`` and what follows it measure a model on a user's data, choose per layer, and write a program in the quantised
-dialect; the command line's ``tilewright quantize`` uses these.
+``Study`` measures a model on a user's data, decides for each layer, and gives a program in the quantised dialect: it is
+what ``tilewright quantize`` does.
 """
 
 from tilewright.relay.quantize import calibrate as _calibrate
@@ -20,11 +20,16 @@ from tilewright.relay.quantize.configuration import (
 from tilewright.relay.quantize.partition import partition
 from tilewright.relay.quantize.quantize import prerequisite_optimize, quantize
 from tilewright.relay.quantize.realize import realize
+from tilewright.relay.quantize.study import LayerReport, Quality, Quantised, Study
 
 __all__ = [
+    "LayerReport",
     "QAnnotateKind",
     "QConfig",
+    "Quality",
+    "Quantised",
     "QuantizeContext",
+    "Study",
     "annotate",
     "calibrate",
     "collect_stats",

@@ -36,16 +36,23 @@ class Observed:
             library = build(module, Target("llvm") if target is None else target)
         self.executor = GraphModule(library["default"](cpu(0)))
         self.names = {one.name_hint for one in params}
+        self.kept: set[str] = set()
         self.count = len(observed)
+
+    def keep(self, name: str, value: Any) -> None:
+        """Set an input for all runs that follow."""
+        self.executor.set_input(name, value if isinstance(value, NDArray) else np.asarray(value))
+        self.kept.add(name)
 
     def run(self, sample: Sample) -> list[Array]:
         """The values for one sample."""
-        missing = sorted(self.names - set(sample))
+        needed = self.names - self.kept
+        missing = sorted(needed - set(sample))
         if missing:
             raise ModelError(
                 f"a sample lacks the input {', '.join(missing)}: it has {', '.join(sorted(sample)) or 'none'}"
             )
-        for name in self.names:
+        for name in needed:
             value = sample[name]
             self.executor.set_input(name, value if isinstance(value, NDArray) else np.asarray(value))
         self.executor.run()
