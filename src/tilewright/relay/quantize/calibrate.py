@@ -102,7 +102,7 @@ class QuantizeCalibrate(FunctionPass):
         if mode != "global_scale":
             if self.dataset is None:
                 raise ModelError(
-                    f"calibrate_mode {mode!r} measures tensors: give quantize() a dataset, an iterable of inputs by name"
+                    f"calibrate_mode {mode!r} measures tensors: give quantize() a dataset, inputs by name"
                 )
             samples = self.dataset if hasattr(self.dataset, "__len__") else list(self.dataset)
             self._measured = _measured(mod, samples, current_qconfig().calibrate_chunk_by)

@@ -80,7 +80,7 @@ class QuantisedWeight:
 
 
 def weights(value: Array, axis: int, method: str = "mse", per_channel: bool = True) -> QuantisedWeight:
-    """Weights as int8 around zero. ``mse`` tries scales below the largest value, too; ``power2`` takes powers of two."""
+    """Weights as int8 around zero. ``mse`` tries scales below the largest one, too; ``power2`` takes powers of two."""
     others = tuple(place for place in range(value.ndim) if place != axis)
     largest = np.abs(value).max(axis=others if per_channel else None, keepdims=True).astype(np.float64)
     largest = np.broadcast_to(

@@ -42,8 +42,8 @@ class Error:
 
 @dataclass
 class Sensitivity:
-    """Of one layer, quantised on its own: the error of its result, of the model's outputs, and the mean error of each of
-    its channels."""
+    """Of one layer, quantised on its own: the error of its result, of the model's outputs, and the mean error of each
+    of its channels."""
 
     layer: Error
     output: Error

@@ -40,7 +40,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Quality:
-    """How good a quantised model is: the relative error of its outputs, and with labels the share that it gets right."""
+    """How good a quantised model is: the relative error of its outputs, and with labels the share it gets right."""
 
     error: float
     accuracy: float | None = None

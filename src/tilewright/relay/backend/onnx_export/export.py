@@ -26,7 +26,9 @@ from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import ModelError, OpNotImplemented
 from tilewright.support.recursion import recursion_room
 
-assert elementwise and network and quantization and recurrent and transforms  # importing them registers the writers
+assert (
+    elementwise and network and quantization and recurrent and transforms
+)  # importing them registers the writers
 
 
 def to_onnx(

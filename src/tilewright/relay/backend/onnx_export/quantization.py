@@ -25,7 +25,9 @@ def _parameters(graph: GraphWriter, call: Any, dtype: str) -> tuple[list[str], i
     if per_axis and graph.opset < PER_AXIS_OPSET:
         raise ModelError(f"scales per channel need opset {PER_AXIS_OPSET} of ONNX, not {graph.opset}")
     shape = (max(values.size, zeros.size),) if per_axis else ()
-    vectors = [np.broadcast_to(one.reshape(-1) if per_axis else one.reshape(()), shape) for one in (values, zeros)]
+    vectors = [
+        np.broadcast_to(one.reshape(-1) if per_axis else one.reshape(()), shape) for one in (values, zeros)
+    ]
     names = [
         graph.constant(vectors[0].astype(np.float32), name="scale"),
         graph.constant(vectors[1].astype(dtype), name="zero_point"),
