@@ -51,7 +51,19 @@ def test_the_package_and_the_onnx_model_agree(made, data):
 
 def test_the_table_and_the_report(made, data, capsys):
     """Each layer with its signal to noise, what it is computed in and why; a picture in the report."""
-    arguments = ["quantize", str(DIGITS_MODEL), "--data", str(data), "--samples", "20", "--method", "minmax"]
+    images = made / "images.npy"
+    with np.load(data) as stored:
+        np.save(images, stored["image"])
+    arguments = [
+        "quantize",
+        str(DIGITS_MODEL),
+        "--data",
+        str(images),
+        "--samples",
+        "20",
+        "--method",
+        "minmax",
+    ]
     arguments += ["-o", str(made / "b.tar"), "--onnx", str(made / "b.onnx")]
     code = main([*arguments, "--budget", "0.1%"])
     printed = capsys.readouterr().out

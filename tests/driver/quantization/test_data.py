@@ -98,7 +98,7 @@ def test_labels(tmp_path):
     for given, member in ((tmp_path / "l.npy", None), (tmp_path / "l.txt", None), (Path("label"), "label")):
         found, name = read_labels(str(given), data)
         assert found.tolist() == [3, 1, 2] and name == member
-    with pytest.raises(TVMCException, match="did you mean label"):
+    with pytest.raises(TVMCException, match="did you mean .label"):
         read_labels("labl", data)
     with pytest.raises(TVMCException, match="one for each sample"):
         read_labels("x", data)

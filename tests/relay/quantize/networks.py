@@ -88,7 +88,7 @@ def transformer(torch):
         def forward(self, x):
             batch = x.shape[0]
             parts = self.three(self.norms[0](x)).reshape(batch, TOKENS, 3, heads, width // heads)
-            query, key, value = parts.permute(2, 0, 3, 1, 4)
+            query, key, value = (parts.permute(2, 0, 3, 1, 4)[place] for place in range(3))
             scores = query @ key.transpose(-1, -2) / (width // heads) ** 0.5
             mixed = (torch.softmax(scores, -1) @ value).transpose(1, 2).reshape(batch, TOKENS, width)
             x = x + self.out(mixed)

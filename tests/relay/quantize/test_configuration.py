@@ -45,7 +45,7 @@ def test_configurations_nest():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"calibrate_mode": "percentil"}, "did you mean percentile"),
+        ({"calibrate_mode": "percentil"}, "did you mean .percentile"),
         ({"weight_scale": "min"}, "power2, max"),
         ({"rounding": "DOWN"}, "UPWARD, TONEAREST"),
         ({"partition_conversions": "yes"}, "fully_integral"),
@@ -61,7 +61,7 @@ def test_wrong_values_are_refused(options, words):
 
 def test_unknown_fields_are_a_warning():
     """TVM ignores them without a word."""
-    with pytest.warns(UserWarning, match="did you mean skip_dense_layer"):
+    with pytest.warns(UserWarning, match="did you mean .skip_dense_layer"):
         assert qconfig(skip_dense_layers=False).skip_dense_layer
 
 

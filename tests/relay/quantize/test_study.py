@@ -136,7 +136,7 @@ def test_what_cannot_be_quantised(found):
         Study(tvm.IRModule.from_expr(relay.Function([x], relay.exp(x))))
     with pytest.raises(ModelError, match="quantised already"):
         Study(found.module)
-    with pytest.raises(ModelError, match="did you mean minmax"):
+    with pytest.raises(ModelError, match="did you mean .minmax"):
         Study(network(), method="minmaxx")
     with pytest.raises(ModelError, match="no samples"):
         Study(network()).measure([])

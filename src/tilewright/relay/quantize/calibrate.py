@@ -12,7 +12,6 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import Pass, PassContext
-from tilewright.relay.analysis import free_vars
 from tilewright.relay.expr import Call, Constant, Var, const
 from tilewright.relay.expr_functor import ExprMutator, bind
 from tilewright.relay.function import Function
@@ -60,9 +59,7 @@ def _chunks(mod: IRModule, chunk_by: int) -> Iterator[tuple[list[Call], Observed
     for start in range(0, len(calls), max(size, 1)):
         chunk = calls[start : start + size]
         observed = [real.visit(one.args[0]) for one in chunk]
-        used = {one for each in observed for one in free_vars(each)}
-        params = [one for one in main.params if one in used]
-        yield chunk, Observed(params, observed, Target.current(allow_none=True))
+        yield chunk, Observed(main.params, observed, Target.current(allow_none=True))
 
 
 def collect_stats(mod: IRModule, dataset: Iterable[Sample], chunk_by: int = -1) -> Iterator[list[Array]]:

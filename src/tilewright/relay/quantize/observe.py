@@ -11,6 +11,7 @@ from tilewright.contrib.graph_executor import GraphModule
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
+from tilewright.relay.analysis import free_vars
 from tilewright.relay.build_module import build
 from tilewright.relay.expr import Tuple, Var
 from tilewright.relay.function import Function
@@ -30,7 +31,10 @@ class Observed:
     def __init__(self, params: Sequence[Var], observed: Sequence[RelayExpr], target: Any = None) -> None:
         if not observed:
             raise ModelError("there is no tensor to observe")
-        module = IRModule.from_expr(Function(list(params), Tuple(list(observed))))
+        results = Tuple(list(observed))
+        used = set(free_vars(results))
+        params = [one for one in params if one in used]
+        module = IRModule.from_expr(Function(params, results))
         # The clean context: what is calibrated is the program itself, whoever calls.
         with PassContext(opt_level=3):
             library = build(module, Target("llvm") if target is None else target)

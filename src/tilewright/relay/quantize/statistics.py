@@ -12,8 +12,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-BINS: Final = 4096
-"""Of the whole range; at least half of them are in use."""
+BINS: Final = 16384
+"""Of the whole range: enough for values a hundred times smaller than an outlier."""
 LEVELS: Final = 128
 """Levels of 8-bit integers on one side of zero."""
 STEPS: Final = 128
@@ -119,7 +119,7 @@ def least_squares(found: Statistics, levels: int = LEVELS) -> float:
     counts, width = found.magnitudes().astype(np.float64), found.limit / (BINS // 2)
     centres = (np.arange(len(counts)) + 0.5) * width
     best, chosen = np.inf, found.largest
-    for threshold in np.linspace(1 / STEPS, 1.0, STEPS) * found.largest:
+    for threshold in np.geomspace(1 / STEPS, 1.0, STEPS) * found.largest:
         step = threshold / levels
         # Uniform noise of rounding inside, the distance to the threshold outside.
         error = np.where(centres <= threshold, step * step / 12, (centres - threshold) ** 2)
