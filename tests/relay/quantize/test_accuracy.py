@@ -33,6 +33,7 @@ def test_the_digits_network():
     check(quantised(model, "image", data, classes), 0.8)
 
 
+@pytest.mark.slow
 def test_a_convolutional_network():
     """Trained here, with batch norms, a depthwise convolution and a residual."""
     torch = pytest.importorskip("torch")
@@ -44,6 +45,7 @@ def test_a_convolutional_network():
     check(quantised(model, "image", data, classes), 0.9)
 
 
+@pytest.mark.slow
 def test_digits_of_scikit_learn():
     """The same network on handwritten digits."""
     torch, datasets = pytest.importorskip("torch"), pytest.importorskip("sklearn.datasets")
@@ -54,6 +56,7 @@ def test_digits_of_scikit_learn():
     check(quantised(model, "image", data[1400:], classes[1400:]), 0.9)
 
 
+@pytest.mark.slow
 def test_a_transformer():
     """Trained here; every dense layer is on integers."""
     torch = pytest.importorskip("torch")
