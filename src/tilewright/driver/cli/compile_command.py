@@ -106,7 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
     started = time.perf_counter()
     with progress(f"reading {arguments.FILE}", arguments.json) as shown:
         model = compiler.load_from_arguments(arguments)
-        original, quantised = model, None
+        original = model
+        quantised: Any = None
         if arguments.mixed_precision == "int8":
             options = quantization.model.Options(budget=quantization.model.parse_budget(arguments.budget))
             original, quantised, _ = quantise_from_arguments(arguments, model, options, shown)

@@ -153,7 +153,8 @@ def quantise_from_arguments(
         )
     model, note = quantization.model.with_batch(model, arguments.FILE, arguments.model_format)
     data = Path(arguments.data)
-    labels, member = (None, None)
+    labels: Any = None
+    member: str | None = None
     if arguments.labels:
         labels, member = quantization.data.read_labels(arguments.labels, data)
     images = tvmc.images.ImageOptions(

@@ -54,7 +54,8 @@ class Samples:
     def _of_inputs(self, path: Path) -> dict[str, StoredArray]:
         """The arrays of a file by the inputs that they are for."""
         found = stored_arrays(path)
-        found.pop(self.ignored or "", None) if self.ignored else None
+        if self.ignored:
+            found.pop(self.ignored, None)
         names = [one.name for one in self.inputs]
         if len(names) == 1 and len(found) == 1:
             # One array can only be for the one input.
@@ -139,21 +140,21 @@ def read_labels(given: str, data: Path) -> tuple[np.ndarray[Any, Any], str | Non
     ``given`` is a file (.npy, or a text with one number a line), or the name of an array in the ``.npz`` of the data.
     """
     path = Path(given)
+    name: str | None = None
+    labels: np.ndarray[Any, Any]
     try:
         if data.is_file() and data.suffix.lower() == ".npz" and not path.is_file():
             with np.load(data, allow_pickle=False) as arrays:
                 if given not in arrays.files:
                     hint = did_you_mean(given, arrays.files)
-                    raise TVMCException(
-                        f"there is no file {given}, and {data} has no array of this name{hint}"
-                    )
+                    raise TVMCException(f"there is no file {given}, and {data} has no array of this name{hint}")
                 labels, name = arrays[given], given
         elif not path.is_file():
             raise TVMCException(f"there is no file {given} with labels")
         elif path.suffix.lower() == ".npy":
-            labels, name = np.load(path, allow_pickle=False), None
+            labels = np.load(path, allow_pickle=False)
         else:
-            labels, name = np.loadtxt(path, dtype=np.int64, delimiter=",", ndmin=1), None
+            labels = np.loadtxt(path, dtype=np.int64, delimiter=",", ndmin=1)
     except UNREADABLE as problem:
         raise TVMCException(f"the labels in {given} cannot be read: {problem}") from problem
     if labels.ndim != 1 or labels.dtype.kind not in "iu":

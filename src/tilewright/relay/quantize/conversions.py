@@ -82,7 +82,7 @@ def partition_conversions(mod: IRModule, integers: Collection[str], fully_integr
     results = [_integers_of_output(one, integers) for one in outputs]
 
     variables = {one: Var(f"quantized_{place}", one.checked_type) for place, one in enumerate(inputs)}
-    cut = _Cut(variables)  # type: ignore[arg-type]
+    cut = _Cut(variables)
     core = [cut.visit(one) for one in results]
     inner = Tuple(core)
     others = [one for one in free_vars(inner) if one not in variables.values()]
