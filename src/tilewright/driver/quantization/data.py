@@ -147,7 +147,9 @@ def read_labels(given: str, data: Path) -> tuple[np.ndarray[Any, Any], str | Non
             with np.load(data, allow_pickle=False) as arrays:
                 if given not in arrays.files:
                     hint = did_you_mean(given, arrays.files)
-                    raise TVMCException(f"there is no file {given}, and {data} has no array of this name{hint}")
+                    raise TVMCException(
+                        f"there is no file {given}, and {data} has no array of this name{hint}"
+                    )
                 labels, name = arrays[given], given
         elif not path.is_file():
             raise TVMCException(f"there is no file {given} with labels")
