@@ -50,7 +50,8 @@ class _Annotate(ExprMutator):
             parameters = [
                 var(name, shape=(), dtype="float32") for name in ("dom_scale", "clip_min", "clip_max")
             ]
-            made = simulated_quantize(expr, *parameters, kind=kind)
+            scale, least, most = parameters
+            made = simulated_quantize(expr, scale, least, most, kind=kind)
             self.simulated[expr, kind] = made
             self.kinds[made] = kind
         return self.simulated[expr, kind]
@@ -61,7 +62,7 @@ class _Annotate(ExprMutator):
             self.kinds[expr] = kind
         return expr
 
-    def visit_call(self, call: Call) -> RelayExpr:
+    def visit_call(self, call: Call) -> Any:
         """By the operator's family."""
         new: Any = call.map_children(self.visit)
         name = operator(call)

@@ -39,7 +39,7 @@ def simulations(func: Function) -> list[Call]:
 class _Real(ExprMutator):
     """The program without simulated rounding."""
 
-    def visit_call(self, call: Call) -> RelayExpr:
+    def visit_call(self, call: Call) -> Any:
         if operator(call) == NAME:
             return self.visit(call.args[0])
         return super().visit_call(call)
@@ -47,7 +47,7 @@ class _Real(ExprMutator):
 
 def _is_data(call: Call) -> bool:
     attrs: Any = call.attrs
-    return attrs.kind != QAnnotateKind.WEIGHT
+    return bool(attrs.kind != QAnnotateKind.WEIGHT)
 
 
 def _chunks(mod: IRModule, chunk_by: int) -> Iterator[tuple[list[Call], Observed]]:

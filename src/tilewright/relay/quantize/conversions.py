@@ -49,9 +49,9 @@ class _Cut(ExprMutator):
 
 def _conversions_of_inputs(main: Function, integers: Collection[str]) -> list[RelayExpr]:
     """Casts to integers whose only floats are those of one input, converted."""
-    found = []
+    found: list[RelayExpr] = []
     for expr in post_order(main.body):
-        if operator(expr) != "cast" or _dtype(expr) not in integers:
+        if not isinstance(expr, Call) or operator(expr) != "cast" or _dtype(expr) not in integers:
             continue
         inner: RelayExpr | None = expr
         while inner is not None and not (isinstance(inner, Var) and inner in main.params):

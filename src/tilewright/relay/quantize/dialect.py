@@ -146,7 +146,7 @@ def quantised_module(
 class _WithoutRounding(ExprMutator):
     """Leaves out ``qnn.quantize`` where ``qnn.dequantize`` follows."""
 
-    def visit_call(self, expr: Call) -> RelayExpr:
+    def visit_call(self, expr: Call) -> Any:
         if operator(expr) == "qnn.dequantize" and operator(expr.args[0]) == "qnn.quantize":
             inner: Any = expr.args[0]
             return self.visit(inner.args[0])

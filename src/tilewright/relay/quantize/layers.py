@@ -93,7 +93,8 @@ def prepared(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule
 def is_quantised(mod: IRModule) -> bool:
     """True if the model has operators of the quantised dialect, or computes on 8-bit integers already."""
     return any(
-        operator(one).startswith(QUANTISED) or _is_narrow_product(one) for one in post_order(mod["main"].body)
+        isinstance(one, Call) and (operator(one).startswith(QUANTISED) or _is_narrow_product(one))
+        for one in post_order(mod["main"].body)
     )
 
 
@@ -165,7 +166,7 @@ class _Biases(ExprMutator):
         super().__init__()
         self.uses = uses
 
-    def visit_call(self, expr: Call) -> RelayExpr:
+    def visit_call(self, expr: Call) -> Any:
         new: Any = expr.map_children(self.visit)
         if operator(expr) not in ("add", "nn.bias_add"):
             return new

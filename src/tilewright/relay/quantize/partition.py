@@ -50,7 +50,7 @@ class _Regions(ExprMutator):
             return stop_fusion(expr)
         return stop_fusion(cast_hint(expr, self.configuration.dtype_input))
 
-    def visit_call(self, call: Call) -> RelayExpr:
+    def visit_call(self, call: Call) -> Any:
         """Layers, and what goes on with quantised values, are inside."""
         new: Any = call.map_children(self.visit)
         name = operator(call)

@@ -61,7 +61,7 @@ class _Realize(ExprMutator):
         self.integers[made] = found
         return made
 
-    def visit_call(self, expr: Call) -> RelayExpr:
+    def visit_call(self, expr: Call) -> Any:
         """By the operator's family."""
         new: Any = expr.map_children(self.visit)
         name = operator(expr)
