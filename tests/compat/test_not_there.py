@@ -26,7 +26,6 @@ def test_attributes() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "relay.quantize",
         "relay.frontend.caffe2",
         "relay.op.contrib.tensorrt",
         "contrib.rocblas",
@@ -48,12 +47,6 @@ def test_imports_from_missing_modules() -> None:
         from tilewright.contrib.rocblas import matmul  # noqa: F401
     with pytest.raises(ImportError, match="export the model to ONNX"):
         from tilewright.relay.frontend import from_caffe2  # noqa: F401
-
-
-def test_a_function_of_the_name_of_its_module() -> None:
-    """``relay.quantize.quantize(mod, params)`` fails with the same advice."""
-    with pytest.raises(NotInThisVersion, match="quantized already"):
-        relay.quantize.quantize(tvm.IRModule(), {})
 
 
 def test_packages_say_it_too() -> None:

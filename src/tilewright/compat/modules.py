@@ -131,6 +131,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         ),
     },
     "relay.param_dict": {"runtime.params": "load_param_dict save_param_dict"},
+    "relay.quantize._calibrate": {"relay.quantize.calibrate": "calibrate collect_stats"},
     "relay.transform.infer_layout_utils": {"relay.op.layout_rules": "InferCorrectLayoutOutput=Layouts"},
     "relay.transform.mixed_precision": {"compat.mixed_precision": "*"},
     "relay.transform.transform": {"relay.transform": "*"},

@@ -22,7 +22,6 @@ class ModuleNotInThisVersion(TilewrightError, ImportError):
     """A name of TVM's that is imported from a module that this version does not have."""
 
 
-_QUANTIZE = "import a model that is quantized already (QDQ models of ONNX run), or use relay.transform.ToMixedPrecision"
 _EXPORT = "export the model to ONNX and use relay.frontend.from_onnx"
 _COMPILED = "operators are compiled"
 _TOPI = "topi.x86 is for CPUs, topi.cuda for NVIDIA's GPUs; for another device, write it: te.create_schedule and bind"
@@ -50,7 +49,6 @@ _MODULES: Final[dict[str, str]] = {
             "vitis_ai",
         )
     },
-    "relay.quantize": _QUANTIZE,
     "relay.frontend.caffe": _EXPORT,
     "relay.frontend.caffe2": _EXPORT,
     "relay.frontend.coreml": _EXPORT,
@@ -80,11 +78,6 @@ _MODULES: Final[dict[str, str]] = {
 }
 """What is missing, and what to use instead."""
 
-_PARTS: Final[dict[str, tuple[str, ...]]] = {
-    "relay.quantize": ("quantize", "_calibrate"),
-}
-"""The modules within those that are packages."""
-
 _NAMES: Final[dict[str, dict[str, str]]] = {
     "relay.frontend": {
         name: _EXPORT
@@ -113,8 +106,7 @@ def advice_on(name: str) -> str | None:
 
 def is_module(name: str) -> bool:
     """True if this is a module of the table, so that importing it is not an error yet."""
-    package, _, last = name.rpartition(".")
-    return name in _MODULES or last in _PARTS.get(package, ())
+    return name in _MODULES
 
 
 def message_about(name: str, advice: str) -> str:
@@ -123,8 +115,7 @@ def message_about(name: str, advice: str) -> str:
 
 def incomplete_modules() -> set[str]:
     """The modules of which a part is in the tables."""
-    parts = {*_MODULES, *(f"{package}.{part}" for package, within in _PARTS.items() for part in within)}
-    return {*_NAMES, *(name.rpartition(".")[0] for name in parts)}
+    return {*_NAMES, *(name.rpartition(".")[0] for name in _MODULES)}
 
 
 class _MissingFunction:
@@ -153,9 +144,4 @@ class MissingModule(ModuleType):
             return importlib.import_module(f"{_PACKAGE}.{whole}")
         if whole.startswith("topi.") and whole.split(".")[1] in _DEVICES:
             return _MissingFunction(whole, _TOPI)
-        raise NotInThisVersion(message_about(whole, advice_on(whole) or ""))
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """TVM has functions of the name of their module: ``relay.quantize.quantize``."""
-        whole = self.__name__.removeprefix(f"{_PACKAGE}.")
         raise NotInThisVersion(message_about(whole, advice_on(whole) or ""))

@@ -37,6 +37,7 @@ from tilewright.relay import (
     prelude,
     printer,
     qnn,
+    quantize,
     scope_builder,
     transform,
     type_functor,

@@ -23,6 +23,7 @@ from tilewright.driver.cli import (
     inspect_command,
     opt_command,
     profile_command,
+    quantize_command,
     rpc_command,
     run_command,
     targets,
@@ -89,8 +90,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for module in (
-        *(demo, compile_command, run_command, tune_command, profile_command, inspect_command, opt_command),
-        *(doctor, targets, cache_command, rpc_command, completion),
+        *(demo, compile_command, run_command, tune_command, quantize_command, profile_command),
+        *(inspect_command, opt_command, doctor, targets, cache_command, rpc_command, completion),
     ):
         module.add_commands(commands)
     return parser

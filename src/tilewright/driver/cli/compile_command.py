@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.driver import tuning, tvmc
-from tilewright.driver.cli.output import bytes_text, check_output, printable, show_json, show_table
+from tilewright.driver import quantization, tuning, tvmc
+from tilewright.driver.cli.output import bytes_text, check_output, printable, show_json, show_table, show_text
 from tilewright.driver.cli.progress import Progress, progress
+from tilewright.driver.cli.quantize_command import add_data_arguments, quantise_from_arguments, show_quantised
 from tilewright.driver.tvmc.arguments import Commands, add_compile_arguments
 from tilewright.runtime.export import links_without_compiler
 from tilewright.support.cbuild import copy_runtime, has_compiler, is_host
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from tilewright.driver.tvmc.compiler import Settings
     from tilewright.driver.tvmc.model import TVMCModel
     from tilewright.driver.tvmc.validation import Validation
+
+
+MIXED_PRECISIONS = ("bfloat16", "float16", "int8")
 
 
 def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -44,6 +48,12 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
         metavar="PATH",
         help="an .npz of inputs to compare with, in addition to random ones; may be repeated",
     )
+    parser.add_argument(
+        "--mixed-precision",
+        choices=MIXED_PRECISIONS,
+        help="compute in 16-bit floats, or in 8-bit integers (which needs --data), where that pays",
+    )
+    add_data_arguments(parser)
     parser.add_argument(
         "--check-indices",
         action="store_true",
@@ -76,6 +86,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Compile; 1 if operators are missing or the package is wrong."""
     if arguments.list_unsupported:
         return _list_unsupported(arguments)
+    if arguments.mixed_precision == "int8" and not arguments.data:
+        raise ModelError(
+            "--mixed-precision int8 measures the model on samples of its inputs: give them with --data"
+        )
+    if arguments.data and arguments.mixed_precision != "int8":
+        raise ModelError("--data is for --mixed-precision int8: ask for it, or omit --data")
     compiler = tvmc.compiler
     formats = compiler.dump_formats(arguments.dump_code) if arguments.dump_code else []
     settings = compiler.settings_from_arguments(arguments)
@@ -91,6 +107,14 @@ def run(arguments: argparse.Namespace) -> int:
     started = time.perf_counter()
     with progress(f"reading {arguments.FILE}", arguments.json) as shown:
         model = compiler.load_from_arguments(arguments)
+        original = model
+        quantised: Any = None
+        if arguments.mixed_precision == "int8":
+            options = quantization.model.Options(budget=quantization.model.parse_budget(arguments.budget))
+            original, quantised, _ = quantise_from_arguments(arguments, model, options, shown)
+            model = tvmc.TVMCModel(quantised.module, {})
+        elif arguments.mixed_precision:
+            model = quantization.mixed.in_mixed_precision(model, arguments.mixed_precision)
         settings = settings.for_model(model.mod)
         shown.step(f"compiling {arguments.FILE}")
         with tuning.records.applied_records(arguments.tuning_records) as applied:
@@ -108,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
         output = Path(arguments.output)
         runtime = copy_runtime(Path(arguments.with_runtime), triple) if arguments.with_runtime else []
         compiler.save_dumps(output.stem, compiler.make_dumps(model, compiled, formats), str(output.parent))
-        validation = _validate(arguments, model, settings, shown) if arguments.validate else None
+        validation = _validate(arguments, original, model, settings, shown) if arguments.validate else None
         explained = settings.explain(model.mod, model.params, compiled) if arguments.explain else None
         partition = settings.partition(model.mod, model.params)
     report = {
@@ -133,6 +157,8 @@ def run(arguments: argparse.Namespace) -> int:
     }
     if arguments.json:
         more: dict[str, Any] = {}
+        if quantised is not None:
+            more["quantisation"] = quantization.model.as_json(quantised)
         if explained is not None:
             more["kernel_choices"] = [one.as_json() for one in explained]
         if partition is not None:
@@ -144,6 +170,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(printable(partition.text()), end="\n\n")
         if explained is not None:
             print(printable("\n\n".join(one.text() for one in explained)), end="\n\n")
+        if quantised is not None:
+            show_quantised(arguments.FILE, quantised)
         _show(report)
         if validation is not None:
             show_validation(validation)
@@ -163,8 +191,13 @@ def _made_of(compiled: Any) -> dict[str, Any]:
 
 
 def _validate(
-    arguments: argparse.Namespace, model: TVMCModel, settings: Settings, shown: Progress
+    arguments: argparse.Namespace,
+    original: TVMCModel,
+    model: TVMCModel,
+    settings: Settings,
+    shown: Progress,
 ) -> Validation:
+    """Compare the package with the model that was compiled, and that with the one in the file, layer by layer."""
     shown.step(f"comparing {arguments.output} with the reference")
     package = tvmc.TVMCPackage(arguments.output)
     infos = package.content.inputs
@@ -175,7 +208,9 @@ def _validate(
         settings,
         given,
         tolerance=arguments.tolerance,
-        onnx_path=arguments.FILE,
+        # ONNX Runtime would compute another precision than the one that was asked for.
+        onnx_path=None if arguments.mixed_precision else arguments.FILE,
+        original=original if arguments.mixed_precision else None,
         choices=tvmc.compiler.open_inputs_from_arguments(arguments),
     )
 
@@ -265,6 +300,8 @@ def show_validation(validation: Validation) -> None:
             f"The first operator that is wrong is {first.operator}{place}, of shape {first.shape}: "
             f"its relative error is {first.relative:.1e} where those before it agree."
         )
+    if validation.by_layer is not None:
+        show_text(validation.by_layer.sentence())
     for note in validation.notes:
         print(note)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.driver.quantization.by_layer import ErrorByLayer, error_by_layer, error_of_rounding
 from tilewright.driver.tvmc.compiler import Settings
 from tilewright.driver.tvmc.executors import Runnable, Values
 from tilewright.driver.tvmc.first_difference import Difference, first_difference
@@ -29,7 +30,7 @@ from tilewright.driver.tvmc.rounding import (
     widened,
 )
 from tilewright.driver.tvmc.runner import complete_inputs
-from tilewright.driver.tvmc.tensors import module_inputs, module_outputs
+from tilewright.driver.tvmc.tensors import TensorInfo, module_inputs, module_outputs
 from tilewright.ir.op import Op
 from tilewright.ir.structural import structural_equal
 from tilewright.ir.transform import PassContext
@@ -83,6 +84,8 @@ class Validation:
     notes: list[str]
     agrees: bool
     """True if the outputs agree with those of ONNX Runtime, or of the reference where ONNX Runtime does not run."""
+    by_layer: ErrorByLayer | None = None
+    """How far a model in lower precision is from the one in float32, layer by layer."""
 
     def as_json(self) -> dict[str, Any]:
         """For ``--json``."""
@@ -92,6 +95,7 @@ class Validation:
             "outputs": [one.as_json() for one in self.comparisons],
             "first_difference": None if self.first is None else asdict(self.first),
             "notes": self.notes,
+            "error_by_layer": None if self.by_layer is None else self.by_layer.as_json(),
         }
 
 
@@ -151,12 +155,14 @@ def validate(
     tolerance: float | None = None,
     onnx_path: str | None = None,
     choices: OpenInputs | None = None,
+    original: TVMCModel | None = None,
 ) -> Validation:
     """Compare a compiled model with its peers, on the given inputs and on random ones.
 
     ``tolerance`` is the largest error, relative to the largest value of a tensor, that counts as agreement; without it,
     an analysis of rounding errors decides (``rounding``). ``onnx_path`` is the model's file, for ONNX Runtime, which
-    decides where the package and the reference differ. ``choices`` says what sizes open dimensions get.
+    decides where the package and the reference differ. ``choices`` says what sizes open dimensions get. ``original`` is
+    the model in float32 where the one that was compiled is in a lower precision.
     """
     infos = module_inputs(model.mod, model.params)
     chosen = choices or OpenInputs({}, {})
@@ -228,7 +234,23 @@ def validate(
         notes.append(
             "compiled separately, every operator agrees with the reference: the package differs from its parts"
         )
-    return Validation(comparisons, len(inputs), first, list(dict.fromkeys(notes)), agrees)
+    by_layer = _by_layer(model, original, infos, inputs)
+    return Validation(comparisons, len(inputs), first, list(dict.fromkeys(notes)), agrees, by_layer)
+
+
+def _by_layer(
+    model: TVMCModel, original: TVMCModel | None, infos: Sequence[TensorInfo], inputs: Sequence[Values]
+) -> ErrorByLayer | None:
+    """Where the error of a model in lower precision builds up; None for others, and where sizes are open."""
+    if not all(one.is_static for one in infos):
+        return None
+    if original is None:
+        return error_of_rounding(model.mod, model.params, inputs)
+    before, after = (
+        infer_module(with_main(one.mod, bind_params_by_name(one.mod["main"], one.params)))
+        for one in (original, model)
+    )
+    return error_by_layer(before, after, inputs)
 
 
 def _peer_outputs(

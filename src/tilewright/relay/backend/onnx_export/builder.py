@@ -34,6 +34,8 @@ class GraphWriter:
         self.opset = opset
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
+        self.biases: dict[str, tuple[str, str]] = {}
+        """Sums by name: of what, and the vector that is added to its channels."""
         self._taken: set[str] = set()
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
 

@@ -14,17 +14,21 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType
-from tilewright.relay.backend.onnx_export import elementwise, network, recurrent, transforms
+from tilewright.relay.backend.onnx_export import elementwise, network, quantization, recurrent, transforms
 from tilewright.relay.backend.onnx_export.builder import WRITERS, GraphWriter
+from tilewright.relay.backend.onnx_export.tidy import tidy
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprVisitor
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
+from tilewright.relay.output_names import output_names
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import ModelError, OpNotImplemented
 from tilewright.support.recursion import recursion_room
 
-assert elementwise and network and recurrent and transforms  # importing them registers the writers
+assert (
+    elementwise and network and quantization and recurrent and transforms
+)  # importing them registers the writers
 
 
 def to_onnx(
@@ -113,10 +117,13 @@ class _Export:
         names = made if isinstance(made, list) else [made]
         kinds: list[Any] = list(kind.fields) if isinstance(kind, TupleType) else [kind]
         outputs = []
+        given = output_names(main, len(names))
         for number, (each, type_of_each) in enumerate(zip(names, kinds, strict=True)):
-            chosen = graph.name("output" if len(names) == 1 else f"output_{number}")
+            unnamed = "output" if len(names) == 1 else f"output_{number}"
+            chosen = graph.name(given[number] if given else unnamed)
             graph.nodes.append(helper.make_node("Identity", [each], [chosen], name=graph.name("output_node")))
             outputs.append(graph.type_info(chosen, type_of_each))
+        tidy(graph, [one.name for one in outputs])
         proto = helper.make_graph(graph.nodes, name, inputs, outputs, graph.initializers, doc_string)
         return helper.make_model(
             proto,

@@ -174,7 +174,10 @@ def write_bias_add(graph: GraphWriter, call: Any, data: str, bias: str) -> str:
     """A vector added along an axis."""
     rank = len(call.checked_type.shape)
     axis = int(call.attrs.axis) % rank
-    return graph.node("Add", [data, graph.reshape(bias, [-1, *[1] * (rank - axis - 1)])])
+    made = graph.node("Add", [data, graph.reshape(bias, [-1, *[1] * (rank - axis - 1)])])
+    if axis == 1:
+        graph.biases[made] = data, bias
+    return made
 
 
 # Pooling

@@ -1,0 +1,98 @@
+"""A model in which every layer can be quantised or not from run to run, without compiling it again.
+
+Data of a layer passes ``qnn.simulated_quantize``, whose integer type is an input of the program ("disable" for floats);
+weights and biases are inputs as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.module import IRModule
+from tilewright.relay.expr import Call, Tuple, Var, const, var
+from tilewright.relay.expr_functor import ExprMutator
+from tilewright.relay.op.calls import call
+from tilewright.relay.qnn.op.simulated import simulated_dequantize, simulated_quantize
+from tilewright.relay.quantize.dialect import LayerScheme
+from tilewright.relay.quantize.layers import Layer
+from tilewright.relay.quantize.observe import Array, Observed, Sample
+from tilewright.topi.nn.qnn import SQNN_DTYPE_TO_CODE
+
+
+class _Switched(ExprMutator):
+    """Puts switches in front of layers."""
+
+    def __init__(self, layers: Sequence[Layer], schemes: Mapping[str, LayerScheme]) -> None:
+        super().__init__()
+        self.places = {one.product: place for place, one in enumerate(layers)}
+        self.biases = {one.bias: place for place, one in enumerate(layers) if one.bias is not None}
+        self.layers, self.schemes = layers, schemes
+        self.variables: list[Var] = []
+
+    def variable(self, name: str, shape: Sequence[int], dtype: str = "float32") -> Var:
+        """A new input."""
+        made = var(name, shape=tuple(shape), dtype=dtype)
+        self.variables.append(made)
+        return made
+
+    def visit_call(self, expr: Call) -> RelayExpr:
+        if expr in self.biases:
+            place = self.biases[expr]
+            bias = self.variable(f"bias_{place}", [int(one) for one in expr.args[1].data.shape])  # type: ignore[attr-defined]
+            return call("nn.bias_add", self.visit(expr.args[0]), bias, axis=self.layers[place].channel_axis)
+        if expr not in self.places:
+            return super().visit_call(expr)
+        place = self.places[expr]
+        layer, affine = self.layers[place], self.schemes[self.layers[place].name].data
+        code = self.variable(f"switch_{place}", (), "int32")
+        scale, zero = const(np.float32(affine.scale)), const(affine.zero, "int32")
+        data = simulated_quantize(self.visit(expr.args[0]), scale, zero, out_dtype=code)
+        data = simulated_dequantize(data, scale, zero, in_dtype=code)
+        weight = self.variable(f"weight_{place}", [int(one) for one in layer.weight.data.shape])
+        return expr.replace(args=(data, weight))
+
+
+class Simulation:
+    """Runs a model with any of its layers quantised."""
+
+    def __init__(
+        self, mod: IRModule, layers: Sequence[Layer], schemes: Mapping[str, LayerScheme], target: Any = None
+    ) -> None:
+        main = mod["main"]
+        switched = _Switched(layers, schemes)
+        body = switched.visit(main.body)
+        outputs = list(body.fields) if isinstance(body, Tuple) else [body]
+        observed = [switched.visit(one.result) for one in layers]
+        self.layers, self.schemes = list(layers), dict(schemes)
+        self.program = Observed([*main.params, *switched.variables], [*observed, *outputs], target)
+        self.quantised: set[str] | None = None
+        self.corrected = False
+
+    def switch(self, quantised: Collection[str], corrected: bool = False) -> None:
+        """Choose the layers that are quantised in the runs that follow, and whether biases are corrected."""
+        wanted = set(quantised)
+        for place, layer in enumerate(self.layers):
+            on = layer.name in wanted
+            same = self.quantised is not None and on == (layer.name in self.quantised)
+            if same and corrected == self.corrected:
+                continue
+            scheme = self.schemes[layer.name]
+            kind = scheme.data.dtype if on else "disable"
+            self.program.keep(f"switch_{place}", np.array(SQNN_DTYPE_TO_CODE[kind], np.int32))
+            weight = layer.weight.data.numpy()
+            self.program.keep(f"weight_{place}", scheme.weight.real().astype(np.float32) if on else weight)
+            if layer.bias is not None:
+                bias = layer.bias.args[1].data.numpy()  # type: ignore[attr-defined]
+                if on and corrected and scheme.correction is not None:
+                    bias = (bias + scheme.correction).astype(np.float32)
+                self.program.keep(f"bias_{place}", bias)
+        self.quantised, self.corrected = wanted, corrected
+
+    def run(self, sample: Sample) -> tuple[list[Array], list[Array]]:
+        """The results of the layers, and the outputs of the model."""
+        values = self.program.run(sample)
+        return values[: len(self.layers)], values[len(self.layers) :]
