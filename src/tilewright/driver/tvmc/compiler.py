@@ -18,7 +18,7 @@ from tilewright.driver.tvmc.common import (
     parse_shape_string,
     target_from_cli,
 )
-from tilewright.driver.tvmc.composite_target import REGISTERED_CODEGEN, get_codegen_by_target
+from tilewright.driver.tvmc.composite_target import REGISTERED_CODEGEN, get_codegen_by_target, load_plugins
 from tilewright.driver.tvmc.export import (
     Compiled,
     CompiledProgram,
@@ -229,6 +229,7 @@ def open_inputs_from_arguments(args: argparse.Namespace) -> OpenInputs:
 
 def settings_from_arguments(args: argparse.Namespace) -> Settings:
     """How the arguments want it compiled."""
+    load_plugins(args.plugin)
     try:
         disabled = parse_pass_list_str(args.disabled_pass) if args.disabled_pass else []
     except argparse.ArgumentTypeError as problem:
