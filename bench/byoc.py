@@ -1,7 +1,8 @@
 """Models through each backend: agreement with compiled code, and times of compiled code, of each backend, and chosen.
 
-Run as ``python bench/byoc.py [--only MODEL]`` (writes bench/results/byoc.md). Every library is written, loaded again in
-another process, and compared there with the compiled model; all are then timed in turns in one process.
+Run as ``python bench/byoc.py [--only MODEL]`` (writes bench/results/byoc.md; with ``--only``, the rows of the other
+models stay). Every library is written, loaded again in another process, and compared there with the compiled model; all
+are then timed in turns in one process.
 """
 
 from __future__ import annotations
@@ -92,6 +93,16 @@ def measure(name: str, folder: Path, backends: Sequence[str]) -> list[list[str]]
     return rows
 
 
+def earlier_rows(path: Path, measured: Sequence[str]) -> dict[str, list[list[str]]]:
+    """The rows of an earlier run, by model, other than those of the models that are measured now."""
+    found: dict[str, list[list[str]]] = {}
+    for line in path.read_text().splitlines() if path.is_file() else ():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[0] in MODELS and cells[0] not in measured:
+            found.setdefault(cells[0], []).append(cells)
+    return found
+
+
 def main() -> None:
     """Measure and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -102,15 +113,18 @@ def main() -> None:
     if arguments.load:
         load(*arguments.load)
         return
-    rows = []
-    for name in [arguments.only] if arguments.only else MODELS:
-        rows += measure(name, exported(name, cache_dir() / "bench"), arguments.backends)
+    path = HERE / "results" / "byoc.md"
+    names = [arguments.only] if arguments.only else list(MODELS)
+    rows = earlier_rows(path, names)
+    for name in names:
+        rows[name] = measure(name, exported(name, cache_dir() / "bench"), arguments.backends)
     write_table(
-        HERE / "results" / "byoc.md",
+        path,
         "Models through each backend",
         ["model", "by", "parts", "difference from compiled", "ms", "speed to compiled"],
-        rows,
-        "The difference is the largest, relative to the largest value, after loading in another process.",
+        [row for name in MODELS for row in rows.get(name, ())],
+        "The rows of a model are from one run, timed in turns. The difference is the largest, relative to the largest "
+        "value, after loading in another process.",
     )
 
 

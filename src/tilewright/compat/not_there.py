@@ -60,7 +60,7 @@ _MODULES: Final[dict[str, str]] = {
     "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",
     **{
         f"contrib.{name}": _COMPILED
-        for name in ("cublaslt", "cutlass", "miopen", "mkl", "mkldnn", "mps", "nnpack", "rocblas", "thrust")
+        for name in ("cutlass", "miopen", "mkl", "mkldnn", "mps", "nnpack", "rocblas", "thrust")
     },
     "contrib.binutil": "compiled code is linked in this process; readelf and objdump show what an artefact has",
     "contrib.edgetpu_runtime": _EXPORT,

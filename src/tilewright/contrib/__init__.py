@@ -9,6 +9,7 @@ _MODULES = (
     "cc",
     "clang",
     "cublas",
+    "cublaslt",
     "cudnn",
     "debugger",
     "dlpack",

@@ -102,7 +102,7 @@ def test_names_of_plugins() -> None:
 
 
 def test_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``tilewright compile --plugin chip:Chip --target "llvm, chip" --explain``: what went to the chip, and what not."""
+    """``tilewright compile --plugin chip:Chip --target "llvm, chip" --explain`` says what the chip takes, and why."""
     x = relay.var("x", shape=(4, 8))
     body = relay.concatenate([relay.erf(x), relay.erf(relay.exp(relay.concatenate([x, x], 0)))], 0)
     module = tvm.IRModule.from_expr(relay.Function([x], body))
