@@ -17,6 +17,8 @@ PROVIDERS: Final[dict[str, str]] = {
     "relay.op.strategy.generic": _STRATEGIES,
     "relay.op.strategy.x86": _STRATEGIES,
     "topi.cuda": _SCHEDULES,
+    "topi.cuda.scan": _SCHEDULES,
+    "topi.cuda.sort": _SCHEDULES,
     "topi.generic": _SCHEDULES,
     "topi.generic.default": _SCHEDULES,
     "topi.generic.injective": _SCHEDULES,

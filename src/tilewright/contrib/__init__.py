@@ -16,6 +16,8 @@ _MODULES = (
     "download",
     "emcc",
     "graph_executor",
+    "mkl",
+    "mkldnn",
     "ndk",
     "nvcc",
     "pickle_memoize",
@@ -25,6 +27,7 @@ _MODULES = (
     "sparse",
     "tar",
     "tedd",
+    "thrust",
     "utils",
     "xcode",
 )
