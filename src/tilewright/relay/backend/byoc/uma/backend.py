@@ -246,7 +246,7 @@ class UMABackend(ABC):
             if f"the backend {self.target_name!r}" in error.message:
                 raise
             raise self._error(f"{step} failed: {error.message}") from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._error(
                 f"{step} failed: {type(error).__name__}: {str(error) or 'no message'}"
             ) from error
