@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import os
 from collections.abc import Callable, Sequence
 from ctypes import c_double, c_float, c_int, c_void_p
 from functools import cache
@@ -47,6 +48,8 @@ def library() -> ctypes.CDLL:
         raise failure(
             "OSError", f"the package {_PACKAGE} has no library in {Path(spec.origin).parent / 'lib'}"
         )
+    # Its threads would spin for 2^26 cycles after a product, and take the cores from the code in between.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "10")
     made = load_library(files[0])
     made.scipy_openblas_set_num_threads(c_int(num_threads()))
     return made
