@@ -35,7 +35,7 @@ from latency import exported  # noqa: E402
 
 MODELS = ("resnet50", "mobilenet_v2", "bert_base")
 BACKENDS = ("onednn", "openblas", "onnxruntime")
-ROUNDS = 15
+ROUNDS = 9
 
 
 class Loaded(Contestant):
