@@ -32,7 +32,7 @@ class MergeComposite(FunctionPass):
 
     def __post_init__(self) -> None:
         table = self._table()
-        if not isinstance(table, (list, tuple)):
+        if isinstance(table, str) or not isinstance(table, Sequence):
             raise TilewrightError(f"a pattern table is a list of entries, not a {type(table).__name__}")
         for entry in table:
             if not (

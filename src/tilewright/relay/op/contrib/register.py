@@ -24,7 +24,7 @@ def register_pattern_table(compiler: str, table: Callable[[], PatternTable] | No
             raise TilewrightError(
                 f"the pattern table of {compiler!r} cannot be made: {type(error).__name__}: {text}"
             ) from error
-        if not isinstance(table, (list, tuple)):
+        if isinstance(table, str) or not isinstance(table, Sequence):
             raise TilewrightError(
                 f"the pattern table of {compiler!r} is a {type(table).__name__}, not a list"
             )
