@@ -175,11 +175,11 @@ def convolve(direction: str, given: Convolution, algorithm: int, arrays: Sequenc
         )
         workspace = empty((size.value,), "uint8", arrays[0].device) if size.value else None
         scalar = c_double if given.compute == "float64" else c_float
-        one, zero = scalar(1), scalar(0)
+        unit, zero = scalar(1), scalar(0)
         addresses = [c_void_p(array.memory_range().start) for array in arrays]
         check(
             getattr(library, f"cudnnConvolution{direction}")(
-                *(handle, ctypes.byref(one), layouts[0], addresses[0], layouts[1], addresses[1]),
+                *(handle, ctypes.byref(unit), layouts[0], addresses[0], layouts[1], addresses[1]),
                 *(about, c_int(algorithm)),
                 c_void_p(workspace.memory_range().start if workspace is not None else None),
                 *(size, ctypes.byref(zero), layouts[2], addresses[2]),
