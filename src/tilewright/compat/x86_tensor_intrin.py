@@ -74,9 +74,9 @@ def _intrinsic(lanes: int, depth: int, dtype: str, parts: int, run: Lanes) -> te
             return tir.stmt_seq(*(outs[0].vstore([width * part], value(part)) for part in range(parts)))
 
         return (
-            stored(lambda part: run(zero, *ins, width * part)),
+            stored(lambda part: run(zero, ins[0], ins[1], width * part)),
             stored(lambda part: zero),
-            stored(lambda part: run(outs[0].vload([width * part], wide), *ins, width * part)),
+            stored(lambda part: run(outs[0].vload([width * part], wide), ins[0], ins[1], width * part)),
         )
 
     return te.decl_tensor_intrin(

@@ -248,7 +248,7 @@ def conv_backward_filter(
     given = _described(tensor_format, pad, stride, dilation, len(x.shape) - 2, compute, groups, conv_mode)
     channels_last = tensor_format == 1
     units, channels = (dy.shape[-1], x.shape[-1]) if channels_last else (dy.shape[1], x.shape[1])
-    depth = int(getattr(channels, "value", channels)) // groups
+    depth = _numbers([channels])[0] // groups
     shape = [units, *kernel_size, depth] if channels_last else [units, depth, *kernel_size]
     return _extern("backward_filter", given, -1, shape, [x, dy])
 

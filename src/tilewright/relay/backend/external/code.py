@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tilewright.ir.module import IRModule
@@ -130,14 +131,15 @@ def _constants(name: str, function: Function, compiler: str) -> dict[str, NDArra
             f"the constant updater of {compiler!r} returned {_what(found)} for {name}, not a dictionary from names "
             "to arrays"
         )
-    return {
-        key: value
-        if isinstance(value, NDArray)
-        else _guarded(
-            lambda given, value=value: array(value), f"taking the constant {key!r}", compiler, function
-        )
-        for key, value in found.items()
-    }
+    made: dict[str, NDArray] = {}
+    for key, value in found.items():
+        take = partial(_as_array, value)
+        made[key] = _guarded(take, f"taking the constant {key!r}", compiler, function)
+    return made
+
+
+def _as_array(value: Any, _: Function) -> NDArray:
+    return value if isinstance(value, NDArray) else array(value)
 
 
 def _guarded(run: Callable[[Function], Any], doing: str, compiler: str, function: Function) -> Any:
