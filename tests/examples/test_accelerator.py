@@ -18,7 +18,7 @@ import tilewright as tvm
 from tilewright import relay
 from tilewright.contrib.graph_executor import GraphModule
 from tilewright.driver import tvmc
-from tilewright.driver.tvmc import composite_target
+from tilewright.relay.op.contrib import BACKENDS
 from tilewright.support.cbuild import zig_command
 from tilewright.target.kind import KINDS
 
@@ -49,6 +49,7 @@ def engine(example: Any) -> Iterator[Any]:
     made.register()
     yield made
     del KINDS["matrix_engine"]
+    BACKENDS.pop("matrix_engine")
 
 
 def output_of(library: Any, x: np.ndarray) -> np.ndarray:
@@ -154,12 +155,8 @@ def test_the_network_stays_together(example: Any, engine: Any, tmp_path: Path) -
 
 def test_as_a_target_of_tvmc(example: Any, engine: Any) -> None:
     """The backend beside the processor, in the text of a target."""
-    composite_target.register_codegen("matrix_engine", engine.partition)
-    try:
-        model = tvmc.TVMCModel(example.network.network(), {})
-        package = tvmc.compile(model, target="matrix_engine, llvm")
-    finally:
-        del composite_target.REGISTERED_CODEGEN["matrix_engine"]
+    model = tvmc.TVMCModel(example.network.network(), {})
+    package = tvmc.compile(model, target="llvm, matrix_engine")
     x = int8(*example.network.SHAPE)
     found = tvmc.run(package, device="cpu", inputs={"x": x}).get_output("output_0")
     assert len(engine.cycles) == 3
@@ -245,6 +242,7 @@ def test_reasons(example: Any) -> None:
             assert len(module.functions) == 1 and re.search(reason, engine.explain()), engine.explain()
     finally:
         del KINDS["matrix_engine"]
+        BACKENDS.pop("matrix_engine")
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -330,17 +331,138 @@ def test_hooks() -> None:
         del KINDS["test_hooks"]
 
 
-@pytest.mark.parametrize("fault", ["raises", "nothing", "wrong symbol"])
-def test_hostile_code_generators(fault: str) -> None:
+class Python(tvm.runtime.Module):
+    """A module whose function is a Python callable."""
+
+    def __init__(self, function: Any, call: Any) -> None:
+        self.symbol = str(function.attrs["global_symbol"])
+        self.call = call
+        super().__init__("hostile", (self.symbol,))
+
+    def _find(self, name: str) -> Any:
+        return tvm.runtime.convert_to_tvm_func(self.call) if name == self.symbol else None
+
+
+def leave(*_: Any) -> Any:
+    """What ends a program that does not look out."""
+    sys.exit(3)
+
+
+def fail(*_: Any) -> Any:
+    """An exception of nobody's."""
+    raise KeyError("left out")
+
+
+@pytest.fixture
+def hostile() -> Iterator[Any]:
+    """Builds a model by a code generator, and removes that again."""
+
+    def build(generate_code: Any) -> Any:
+        register_func("relay.ext.test_hostile", generate_code, override=True)
+        return relay.build(partitioned(relay.sin(x_of("x")), "test_hostile"), "llvm")
+
+    yield build
+    for name in ("", ".constant_updater"):
+        if tvm.get_global_func(f"relay.ext.test_hostile{name}", allow_missing=True) is not None:
+            remove_global_func(f"relay.ext.test_hostile{name}")
+
+
+@pytest.mark.parametrize(
+    ("generate_code", "said"),
+    [
+        (fail, "failed while compiling .*: KeyError: 'left out'"),
+        (leave, "failed while compiling .*: SystemExit: 3"),
+        (lambda function: None, "returned nothing"),
+        (lambda function: "module", "returned a value of type str"),
+        (lambda function: tvm.runtime.Module, "returned a value of type type"),
+        (lambda function: [CSourceModule("", ["x"])], "returned a value of type list"),
+        (lambda function: CSourceModule("", ["other"]), "has no function .*; it has other"),
+        (
+            lambda function: Python(function, lambda one: None),
+            "cannot be called with its 2 inputs and outputs: too many",
+        ),
+        (lambda function: Python(function, lambda a, b, c: None), "cannot be called .*: missing .*'c'"),
+        (lambda function: Python(function, lambda *, key: None), "cannot be called with"),
+    ],
+)
+def test_hostile_code_generators(hostile: Any, generate_code: Any, said: str) -> None:
     """Whatever a code generator does wrong, the error names it."""
+    with pytest.raises(TilewrightError, match=f"(?s)'test_hostile'.*{said}"):
+        hostile(generate_code)
 
-    def generate_code(function: Any) -> Any:
-        if fault == "raises":
-            raise KeyError("left out")
-        return None if fault == "nothing" else CSourceModule("", ["other"])
 
-    register_func("relay.ext.test_hostile", generate_code, override=True)
-    module = partitioned(relay.sin(x_of("x")), "test_hostile")
-    with pytest.raises(TilewrightError, match="'test_hostile'"):
-        relay.build(module, "llvm")
-    remove_global_func("relay.ext.test_hostile")
+def test_modules_that_do_not_travel(hostile: Any, tmp_path: Path) -> None:
+    """A module that cannot be stored runs here; the error of an export names its kind."""
+    factory = hostile(lambda function: Python(function, lambda a, b: b.copyfrom(np.sin(a.numpy()))))
+    np.testing.assert_allclose(run(factory, x=A)[0], np.sin(A), rtol=1e-6)
+    with pytest.raises(ValueError, match="a hostile module cannot be exported"):
+        factory.export_library(str(tmp_path / "model.so"))
+
+
+@pytest.mark.parametrize(
+    ("update", "said"),
+    [
+        (leave, "failed while updating the constants of .*: SystemExit"),
+        (lambda function, symbol: 3, "constant updater of 'test_hostile' returned a value of type int"),
+        (lambda function, symbol: {"a": object()}, "failed while taking the constant 'a': TypeError"),
+    ],
+)
+def test_hostile_constant_updaters(hostile: Any, update: Any, said: str) -> None:
+    """The same holds for constants."""
+    register_func("relay.ext.test_hostile.constant_updater", update, override=True)
+    with pytest.raises(TilewrightError, match=f"(?s)test_hostile.*{said}|{said}"):
+        hostile(lambda function: Python(function, lambda a, b: None))
+
+
+SIN = is_op("sin")(wildcard())
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ([("test_hostile.sin", SIN, fail)], "the check of the pattern 'test_hostile.sin' failed: KeyError"),
+        ([("test_hostile.sin", SIN, leave)], "'test_hostile.sin' failed: SystemExit: 3"),
+        ([("test_hostile.sin", SIN, lambda: True)], "'test_hostile.sin' failed: TypeError"),
+        (
+            [("test_hostile.sin", SIN, lambda root: "no")],
+            "'test_hostile.sin' failed: .*it gave 'no', not True",
+        ),
+        ([("test_hostile.sin", SIN, 3)], r"not \('test_hostile.sin', .*3\)"),
+        ([("test_hostile.sin", "sin")], r"not \('test_hostile.sin', 'sin'\)"),
+        ([(3, SIN)], r"not \(3, "),
+        ([None], "not None"),
+        (7, "a pattern table is a list of entries, not a int"),
+        ([("test_hostile.all", wildcard())], "'test_hostile.all' matches everything"),
+        ([("test_hostile.all", SIN | wildcard())], "'test_hostile.all' matches the whole function"),
+    ],
+)
+def test_hostile_tables(table: Any, said: str) -> None:
+    """The error names the pattern, whose name begins with that of its code generator."""
+    with pytest.raises(TilewrightError, match=f"(?s){said}"):
+        partitioned(relay.sin(x_of("x")), "test_hostile", table)
+
+
+def test_a_pattern_that_never_matches() -> None:
+    """Nothing is merged, and marks decide as before."""
+    module = partitioned(relay.sin(x_of("x")), "test_hostile", [("test_hostile.cos", is_op("cos")(SIN))])
+    assert external(module) == ["tvmgen_default_test_hostile_main_0"]
+
+
+def test_hostile_checks_of_operators() -> None:
+    """The attribute ``target.NAME`` of an operator is code of the generator's as well."""
+    for operator, check, said in (
+        ("atan", fail, "KeyError"),
+        ("asin", leave, "SystemExit"),
+        ("acos", 7, "TypeError"),
+    ):
+        tvm.ir.register_op_attr(operator, "target.test_hostile", check)
+        body = relay.Call(relay.op.get(operator), [x_of("x")])
+        with pytest.raises(TilewrightError, match=f"'target.test_hostile' of {operator} failed: {said}"):
+            partitioned(body, "test_hostile")
+
+
+def test_hostile_tables_at_registration() -> None:
+    """A table that cannot be made, and something else than a table."""
+    for make, said in ((fail, "cannot be made: KeyError"), (lambda: None, "is a NoneType, not a list")):
+        with pytest.raises(TilewrightError, match=f"the pattern table of 'test_hostile' {said}"):
+            relay.op.contrib.register_pattern_table("test_hostile", make)

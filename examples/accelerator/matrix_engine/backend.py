@@ -22,6 +22,7 @@ class MatrixEngine(UMABackend):
     lifts_constants = (
         False  # weights are packed into the artefact, in the order in which the engine reads them
     )
+    is_timed = False  # the engine here is a simulator: cycles decide, in checks.py
 
     def __init__(self, host_products: float = 2.0) -> None:
         super().__init__()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tilewright.contrib.popen_pool import PopenWorker
 from tilewright.ir.expr import IntImm
 from tilewright.support.errors import ScheduleError
 
@@ -71,3 +72,18 @@ def get_const_tuple(in_tuple: Iterable[Any]) -> tuple[Any, ...]:
 def get_func_name(func: Callable[..., Any]) -> str:
     """The name of a function."""
     return func.__name__
+
+
+def call_func_with_timeout(
+    worker: PopenWorker,
+    timeout: float | None,
+    func: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+) -> Any:
+    """What a function returns in a worker process, or the exception that ended it: also where it took too long."""
+    worker.send(func, args, kwargs, timeout)
+    try:
+        return worker.recv()
+    except Exception as error:  # noqa: BLE001 - whatever the function raised is the answer
+        return error

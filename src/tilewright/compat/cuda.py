@@ -7,7 +7,8 @@ from typing import Any, Final
 from tilewright import topi
 from tilewright.ir import operators
 from tilewright.ir.expr import IntImm
-from tilewright.te import Tensor
+from tilewright.te import Tensor, compute
+from tilewright.tir import if_then_else
 from tilewright.topi import nn, threads, vision
 from tilewright.topi.threads.scatter import has_atomic_add
 
@@ -58,6 +59,82 @@ def cumsum(
     return threads.scan_rows(data, operators.add, 0, "cumsum", axis, dtype, exclusive)
 
 
+def sort_by_key(
+    keys: Tensor, values: Tensor, axis: int = -1, is_ascend: bool = True
+) -> tuple[Tensor, Tensor]:
+    """The keys in order along an axis, and the values in the same order; those of equal keys keep theirs."""
+    order = argsort(keys, None, axis, int(is_ascend), "int32")
+    return topi.gather(keys, axis, order), topi.gather(values, axis, order)
+
+
+def stable_sort_by_key_thrust(
+    keys: Tensor, values: Tensor, for_scatter: bool = False
+) -> tuple[Tensor, Tensor]:
+    """As ``sort_by_key``. With ``for_scatter``, keys may be negative positions, and the values are the keys' order."""
+    if for_scatter:
+        extent = keys.shape[-1]
+        keys = compute(
+            keys.shape,
+            lambda *at: if_then_else(keys(*at) < 0, keys(*at) + extent, keys(*at)),
+            name="positive",
+        )
+        values = compute(keys.shape, lambda *at: operators.cast(values.dtype, at[-1]), name="positions")
+    return sort_by_key(keys, values)
+
+
+def _scan(
+    data: Tensor, axis: int, output_dtype: Any, binop: Any, identity_value: Any, exclusive: bool
+) -> Tensor:
+    return threads.scan_rows(data, binop, identity_value, "scan", axis, output_dtype, exclusive)
+
+
+def inclusive_scan(
+    data: Tensor,
+    axis: int = -1,
+    output_dtype: str | None = None,
+    binop: Any = operators.add,
+    identity_value: Any = 0,
+) -> Tensor:
+    """What ``binop`` makes of all elements up to each one, that one included."""
+    return _scan(data, axis, output_dtype, binop, identity_value, False)
+
+
+def exclusive_scan(
+    data: Tensor,
+    axis: int = -1,
+    return_reduction: bool = False,
+    output_dtype: str | None = None,
+    binop: Any = operators.add,
+    identity_value: Any = 0,
+) -> Any:
+    """What ``binop`` makes of all elements before each one; with ``return_reduction``, and of all elements."""
+    made = _scan(data, axis, output_dtype, binop, identity_value, True)
+    if not return_reduction:
+        return made
+    position = axis % len(data.shape)
+    last = data.shape[position] - 1
+    kept = [extent for number, extent in enumerate(data.shape) if number != position]
+
+    def total(*at: Any) -> Any:
+        place = (*at[:position], last, *at[position:])
+        return binop(made(*place), operators.cast(made.dtype, data(*place)))
+
+    return made, compute(kept, total, name="reduction")
+
+
+def scan_thrust(
+    data: Tensor,
+    output_dtype: str,
+    exclusive: bool = True,
+    return_reduction: bool = False,
+    binop: Any = operators.add,
+) -> Any:
+    """A scan along the last axis."""
+    if exclusive:
+        return exclusive_scan(data, -1, return_reduction, output_dtype, binop)
+    return inclusive_scan(data, -1, output_dtype, binop)
+
+
 def scatter_add(data: Tensor, indices: Tensor, updates: Tensor, axis: int = 0) -> Tensor:
     """The data with updates added at indices, by atomic additions where the device has them."""
     if has_atomic_add(data.dtype):
@@ -96,7 +173,12 @@ COMPUTATIONS: Final[dict[str, Any]] = {
     "argsort": argsort,
     "cumsum": cumsum,
     "scatter_add": scatter_add,
+    "exclusive_scan": exclusive_scan,
+    "inclusive_scan": inclusive_scan,
+    "scan_thrust": scan_thrust,
     "sort": sort,
+    "sort_by_key": sort_by_key,
+    "stable_sort_by_key_thrust": stable_sort_by_key_thrust,
     "topk": topk,
     **{
         name: getattr(vision, name)

@@ -174,6 +174,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     "topi.scatter_add": {"topi": "scatter_add"},
     "topi.tensor": {"topi": "elemwise_sum full full_like"},
     "topi.testing.common": {"compat.testing_schedules": "*"},
+    "topi.x86.tensor_intrin": {"compat.x86_tensor_intrin": "*"},
     "topi.transform": {
         "topi": (
             "adv_index arange auto_scheduler_layout_transform concatenate dyn_tile dynamic_strided_slice expand_dims "

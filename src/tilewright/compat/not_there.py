@@ -56,10 +56,7 @@ _MODULES: Final[dict[str, str]] = {
     "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
     "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",
-    **{
-        f"contrib.{name}": _COMPILED
-        for name in ("cublaslt", "cutlass", "miopen", "mkl", "mkldnn", "mps", "nnpack", "rocblas", "thrust")
-    },
+    **{f"contrib.{name}": _COMPILED for name in ("cutlass", "miopen", "mps", "nnpack", "rocblas")},
     "contrib.binutil": "compiled code is linked in this process; readelf and objdump show what an artefact has",
     "contrib.edgetpu_runtime": _EXPORT,
     "contrib.ethosu": _PARTITION,

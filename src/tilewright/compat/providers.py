@@ -17,7 +17,7 @@ _CUDA_FILES: Final = (
     *("conv2d_transpose_nchw", "conv2d_winograd", "conv3d", "conv3d_ndhwc_tensorcore"),
     *("conv3d_transpose_ncdhw", "conv3d_winograd", "correlation", "deformable_conv2d", "dense"),
     *("dense_tensorcore", "depthwise_conv2d", "group_conv2d_nchw", "injective", "nms", "nn", "pooling"),
-    *("reduction", "sparse", "vision"),
+    *("reduction", "scan", "sort", "sparse", "vision"),
 )
 """The files of ``topi.cuda`` that programs import from. Each has all names of the package."""
 

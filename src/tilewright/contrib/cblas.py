@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import te
-from tilewright.tir import call_packed
+from tilewright.contrib.extern_products import batch_matmul_by, matmul_by
 
 
 def matmul(
     lhs: te.Tensor, rhs: te.Tensor, transa: bool = False, transb: bool = False, **kwargs: Any
 ) -> te.Tensor:
     """The product of two matrices as an external operation; ``kwargs`` are further arguments of ``te.extern``."""
-    rows = lhs.shape[1] if transa else lhs.shape[0]
-    columns = rhs.shape[0] if transb else rhs.shape[1]
-    return _product("matmul", (rows, columns), lhs, rhs, transa, transb, kwargs)
+    return matmul_by("tvm.contrib.cblas.matmul", lhs, rhs, transa, transb, kwargs)
 
 
 def batch_matmul(
@@ -26,23 +24,5 @@ def batch_matmul(
     **kwargs: Any,
 ) -> te.Tensor:
     """The products of two rows of matrices; ``iterative`` is accepted, and one call for each is made anyway."""
-    batch = rhs.shape[0] if getattr(lhs.shape[0], "value", None) == 1 else lhs.shape[0]
-    rows = lhs.shape[2] if transa else lhs.shape[1]
-    columns = rhs.shape[1] if transb else rhs.shape[2]
     name = "batch_matmul_iterative" if iterative else "batch_matmul"
-    return _product(name, (batch, rows, columns), lhs, rhs, transa, transb, kwargs)
-
-
-def _product(
-    name: str, shape: Any, lhs: te.Tensor, rhs: te.Tensor, transa: bool, transb: bool, more: dict[str, Any]
-) -> te.Tensor:
-    more = {"name": "C", **more}
-    made: te.Tensor = te.extern(
-        shape,
-        [lhs, rhs],
-        lambda ins, outs: call_packed(
-            f"tvm.contrib.cblas.{name}", ins[0], ins[1], outs[0], int(transa), int(transb)
-        ),
-        **more,
-    )
-    return made
+    return batch_matmul_by(f"tvm.contrib.cblas.{name}", lhs, rhs, transa, transb, kwargs)

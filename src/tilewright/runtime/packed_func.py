@@ -12,7 +12,9 @@ import ctypes
 import itertools
 import struct
 import types
+import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from ctypes import c_int64, c_void_p
 from typing import Any
 
@@ -60,6 +62,10 @@ Kept = list[object]
 """What must stay alive until a call has returned."""
 
 
+def _nothing() -> None:
+    """For functions that run no Python callable."""
+
+
 class PackedFunc:
     """A function with the common calling convention."""
 
@@ -74,6 +80,7 @@ class PackedFunc:
         "is_global",
         "is_python",
         "name",
+        "wraps",
     )
 
     def __init__(
@@ -95,6 +102,8 @@ class PackedFunc:
         self.name = name
         self.is_global = False
         self.is_python = False
+        #: The Python callable that it runs, while that is alive.
+        self.wraps: Callable[[], Any] = _nothing
 
     @classmethod
     def from_handle(cls, handle: int, name: str = "") -> PackedFunc:
@@ -510,4 +519,6 @@ def convert_to_tvm_func(pyfunc: Callable[..., Any]) -> PackedFunc:
     check(LIBRARY.tilewright_function_create(_TRAMPOLINE, number, number, _FORGET, ctypes.byref(handle)))
     made = PackedFunc.from_handle(handle.value or 0, getattr(pyfunc, "__name__", ""))
     made.is_python = True
+    with suppress(TypeError):  # what cannot be referred to weakly is not looked at
+        made.wraps = weakref.ref(pyfunc)
     return made

@@ -10,6 +10,8 @@ import pytest
 
 from tilewright.driver import profile
 from tilewright.driver.profile.report import embedded_json, packed, report_data, report_html
+from tilewright.ir.module import IRModule
+from tilewright.relay.backend.byoc.report import Part, Partition, Refusal
 
 EVIL = "</script><img src=x onerror=alert(1)><!-- \" ' & \u2028 {{DATA}}"
 
@@ -167,4 +169,35 @@ def test_choices_are_a_section_of_the_page(page, report_url, small_profile):
         if one["row"] != one["operator"] or one["passed_over"]
     ]
     assert page.evaluate("document.querySelectorAll('#choice-table tr[data-choice]').length") == len(shown)
+    assert not page.problems
+
+
+def test_backends_are_a_section_of_the_page(page, report_url, small_profile, tmp_path):
+    """Every part with its times and whether it was taken, and why the rest was not; without backends, nothing."""
+    page.open(report_url)
+    assert page.evaluate("document.getElementById('backends').hidden")
+    partition = Partition(
+        IRModule(),
+        ("chip", "library"),
+        [
+            Part("part_0", "chip", ("nn.dense", "nn.dense", "add"), 1e-3, 2e-3, True, "2.00 times as fast"),
+            Part("part_1", "library", ("exp",), None, None, False, EVIL),
+        ],
+        [Refusal("sum", 3, ("chip has no sum", "library: the data type is int8"))],
+        {"compiled": 4e-3, "chip": 3e-3},
+        "chip",
+    )
+    path = tmp_path / "backends.html"
+    profile.report.write_report(replace(small_profile, partition=partition), path)
+    page.open(path.as_uri())
+    text = page.evaluate("document.getElementById('backends').innerText")
+    for expected in (
+        "2 nn.dense, add",
+        "2.00 times as fast",
+        "chip has no sum",
+        "compiled 4 ms, chip 3 ms",
+        EVIL[:20],
+    ):
+        assert expected in text
+    assert page.evaluate("document.querySelectorAll('#part-table tbody tr').length") == 2
     assert not page.problems

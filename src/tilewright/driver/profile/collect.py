@@ -25,6 +25,7 @@ from tilewright.driver.tvmc.model import TVMCModel, TVMCPackage
 from tilewright.driver.tvmc.runner import complete_inputs, with_shapes
 from tilewright.driver.tvmc.tensors import TensorInfo, module_inputs, module_outputs
 from tilewright.ir.transform import PassContext
+from tilewright.relay.backend.byoc.report import Partition
 from tilewright.relay.backend.executor_factory import GraphExecutorFactoryModule
 from tilewright.relay.backend.explain import KernelChoices, explain_kernels, kernel_functions
 from tilewright.relay.backend.views import build_graph
@@ -66,6 +67,8 @@ class ProfileReport:
     choices: Mapping[str, KernelChoices] | None = None
     """How each kernel by name is computed, and why."""
     executor: str = "graph"
+    partition: Partition | None = None
+    """What went to which backend, and why the rest did not, where there are backends."""
 
     def _repr_html_(self) -> str:
         """The kernels for a notebook; ``report.write_report`` writes the whole report."""
@@ -94,6 +97,7 @@ class ProfileReport:
                 "parameter_bytes": self.memory.parameter_bytes,
                 "live_bytes": list(self.memory.live_bytes),
             },
+            "partition": None if self.partition is None else self.partition.as_json(),
             "compiling": None
             if self.compiling is None
             else {
@@ -171,6 +175,7 @@ def profile_model(
         _code(library, functions, watch),
         _choices(functions, settings),
         executor=settings.executor,
+        partition=settings.partition(model.mod, model.params),
     )
 
 

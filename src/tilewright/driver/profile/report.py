@@ -21,7 +21,7 @@ from tilewright.driver.profile.table import above_limit_lines
 from tilewright.support.cbuild import write_bytes
 
 _TEMPLATE = Path(__file__).resolve().parent / "template"
-_SCRIPTS = ("tools.js", "charts.js", "graph.js", "code.js", "choices.js", "page.js")
+_SCRIPTS = ("tools.js", "charts.js", "graph.js", "code.js", "choices.js", "backends.js", "page.js")
 
 
 def write_report(report: ProfileReport, path: str | Path) -> None:
@@ -124,6 +124,7 @@ def report_data(report: ProfileReport) -> dict[str, Any]:
             report.choices[kernel.name].as_json() if kernel.name in report.choices else None
             for kernel in kernels
         ],
+        "partition": None if report.partition is None else report.partition.as_json(),
         "forms": CODE_FORMS,
         "code": [
             {form: packed(text) for form, text in report.code[kernel.name].items()}

@@ -52,6 +52,12 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", default="llvm", help='such as "llvm -mcpu=skylake"; default: llvm, which is this machine'
     )
+    parser.add_argument(
+        "--plugin",
+        action="append",
+        metavar="MODULE[:OBJECT]",
+        help="a Python module with a backend to name in --target, such as my_chip:MyChip; may be repeated",
+    )
     group = parser.add_argument_group("options of the target, which override --target")
     for kind in _KINDS:
         for option, value_type in sorted(KINDS[kind].own_options.items()):

@@ -21,7 +21,7 @@ from tilewright.driver.tvmc.arguments import (
     add_target_arguments,
     target_options,
 )
-from tilewright.driver.tvmc.composite_target import get_codegen_by_target
+from tilewright.driver.tvmc.composite_target import get_codegen_by_target, load_plugins
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.measurable import require_device
 from tilewright.driver.tvmc.model import TVMCModel
@@ -91,6 +91,7 @@ def add_tune_parser(subparsers: Commands[argparse.ArgumentParser]) -> argparse.A
 
 def drive_tune(args: Any) -> int:
     """Runs the command."""
+    load_plugins(args.plugin)
     hostname, port = common.tracker_host_port_from_cli(args.rpc_tracker)
     if not hostname:
         require_device(common.target_from_cli(args.target, target_options(args))[0])

@@ -18,7 +18,7 @@ from tilewright.driver.tvmc.common import (
     parse_shape_string,
     target_from_cli,
 )
-from tilewright.driver.tvmc.composite_target import REGISTERED_CODEGEN, get_codegen_by_target
+from tilewright.driver.tvmc.composite_target import REGISTERED_CODEGEN, get_codegen_by_target, load_plugins
 from tilewright.driver.tvmc.export import (
     Compiled,
     CompiledProgram,
@@ -111,10 +111,11 @@ class Settings:
                             f"the backend {one['name']} has no option {option!r}; it has choose"
                         )
             choose = all(one["opts"].get("choose", "1") not in ("0", "false") for one in backends)
+            laid_out = self._laid_out(mod)
             if choose and self.executor != "vm":
-                made = choose_fastest(mod, names, self.target, params, mod_name=self.mod_name)
+                made = choose_fastest(laid_out, names, self.target, params, mod_name=self.mod_name)
             else:
-                made = take_all(mod, names, params, self.mod_name)
+                made = take_all(laid_out, names, params, self.mod_name)
             known = self.partitions[id(mod)] = (mod, made)
         return known[1]
 
@@ -130,14 +131,15 @@ class Settings:
         """What the passes run under."""
         return self._with_context(mod, params)[1]
 
+    def _laid_out(self, mod: IRModule) -> IRModule:
+        """The module in the layout that the user asks for."""
+        return convert_graph_layout(mod, self.desired_layout) if self.desired_layout else mod
+
     def _with_context(self, mod: IRModule, params: Mapping[str, Any]) -> tuple[IRModule, PassContext]:
         """The module after what users ask for before all passes, and what the passes run under."""
-        if self.desired_layout:
-            mod = convert_graph_layout(mod, self.desired_layout)
         config = dict(self.config)
         partition = self.partition(mod, params)
-        if partition is not None:
-            mod = partition.module
+        mod = self._laid_out(mod) if partition is None else partition.module
         for one in self.generators:
             if one["name"] not in REGISTERED_CODEGEN:
                 continue
@@ -229,6 +231,7 @@ def open_inputs_from_arguments(args: argparse.Namespace) -> OpenInputs:
 
 def settings_from_arguments(args: argparse.Namespace) -> Settings:
     """How the arguments want it compiled."""
+    load_plugins(args.plugin)
     try:
         disabled = parse_pass_list_str(args.disabled_pass) if args.disabled_pass else []
     except argparse.ArgumentTypeError as problem:

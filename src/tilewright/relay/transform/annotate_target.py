@@ -23,6 +23,7 @@ from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.op.annotation import compiler_begin, compiler_end
 from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.support.errors import TilewrightError
 
 DEFAULT = "default"
 _MARKS = ("annotation.compiler_begin", "annotation.compiler_end")
@@ -48,7 +49,7 @@ class _Annotate(ExprMutator):
         for target in self.targets:
             if isinstance(call.op, Op):
                 takes = call.op.get_attr(f"target.{target}")
-                if takes is not None and takes(_without_marks(call)):
+                if takes is not None and _takes(takes, call, target):
                     return target
             elif isinstance(call.op, Function):
                 if str(call.op.attrs.get("Composite", "")).partition(".")[0] == target:
@@ -141,6 +142,18 @@ class _Annotate(ExprMutator):
     def visit_match(self, m: Match) -> RelayExpr:
         clauses = tuple([clause.replace(rhs=self.outside(clause.rhs)) for clause in m.clauses])
         return m.replace(data=self.outside(m.data), clauses=clauses)
+
+
+def _takes(check: Any, call: Call, target: str) -> bool:
+    """What a code generator says of a call; what goes wrong in its check is an error that names it."""
+    try:
+        return bool(check(_without_marks(call)))
+    except (Exception, SystemExit) as error:
+        name = getattr(call.op, "name", "an operator")
+        text = str(error) or "no message"
+        raise TilewrightError(
+            f"the check 'target.{target}' of {name} failed: {type(error).__name__}: {text}", span=call.span
+        ) from error
 
 
 def _without_marks(call: Call) -> Call:

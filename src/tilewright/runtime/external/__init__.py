@@ -1,6 +1,6 @@
 """Modules of other code generators: the JSON form of a part of a model, and what runs it."""
 
-from tilewright.runtime.external import cublas, cudnn
+from tilewright.runtime.external import cublas, cublaslt, cudnn, cudnn_convolution, mkl
 from tilewright.runtime.external.const_loader import ConstLoader
 from tilewright.runtime.external.json_graph import JSONGraph, JSONNode
 from tilewright.runtime.external.json_runtime import JSONRuntime, register_json_runtime

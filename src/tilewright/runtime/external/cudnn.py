@@ -16,23 +16,24 @@ _TYPES = {"float32": 0, "float64": 1, "float16": 2}
 _ACCURATE, _LOGARITHM, _OVER_CHANNELS, _NCHW = 1, 2, 1, 0
 
 
-def _check(status: int, doing: str) -> None:
+def check(status: int, doing: str) -> None:
+    """An error unless cuDNN reported success."""
     if status:
         raise failure("RuntimeError", f"cuDNN failed with status {status} while {doing}")
 
 
 @cache
-def _library() -> tuple[ctypes.CDLL, c_void_p]:
+def loaded() -> tuple[ctypes.CDLL, c_void_p]:
     """The library, and a handle."""
     made = load_nvidia_library(_NAMES, "cuDNN", "nvidia-cudnn-cu13")
     handle = c_void_p()
-    _check(made.cudnnCreate(ctypes.byref(handle)), "starting: is there an NVIDIA GPU?")
+    check(made.cudnnCreate(ctypes.byref(handle)), "starting: is there an NVIDIA GPU?")
     return made, handle
 
 
 def version() -> int:
     """The version as a number such as 91002."""
-    library, _ = _library()
+    library, _ = loaded()
     library.cudnnGetVersion.restype = ctypes.c_size_t
     return int(library.cudnnGetVersion())
 
@@ -47,17 +48,17 @@ def _softmax(source: NDArray, result: NDArray, axis: int, algorithm: int) -> Non
         outer *= extent
     for extent in source.shape[axis + 1 :]:
         inner *= extent
-    library, handle = _library()
+    library, handle = loaded()
     layout = c_void_p()
-    _check(library.cudnnCreateTensorDescriptor(ctypes.byref(layout)), "describing a tensor")
+    check(library.cudnnCreateTensorDescriptor(ctypes.byref(layout)), "describing a tensor")
     try:
         sizes = (c_int(outer), c_int(source.shape[axis]), c_int(inner), c_int(1))
-        _check(
+        check(
             library.cudnnSetTensor4dDescriptor(layout, c_int(_NCHW), c_int(_TYPES[dtype]), *sizes),
             "describing a tensor",
         )
         scalar = c_double if dtype == "float64" else c_float
-        _check(
+        check(
             library.cudnnSoftmaxForward(
                 *(handle, c_int(algorithm), c_int(_OVER_CHANNELS), ctypes.byref(scalar(1)), layout),
                 *(c_void_p(source.memory_range().start), ctypes.byref(scalar(0)), layout),

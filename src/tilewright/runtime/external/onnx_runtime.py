@@ -38,6 +38,8 @@ class ONNXRuntime(JSONRuntime):
             ) from missing
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = num_threads()
+        # Its threads would wait actively for the next part, and take the cores from the code in between.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 3
         content = self.constants[MODEL].numpy().tobytes()
         self._session: Any = onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from ctypes import c_double, c_float, c_int, c_void_p
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,8 @@ from tilewright.runtime.threads import num_threads
 _ROW_MAJOR, _PLAIN, _TRANSPOSED = 101, 111, 112
 _PACKAGE = "scipy_openblas32"
 _SCALARS = {"float32": ("s", c_float), "float64": ("d", c_double)}
+Multiply = Callable[[str, int, int, int, tuple[int, int, int], tuple[bool, bool]], None]
+"""A product of two matrices: the type, three addresses, the sizes, and which operand is stored transposed."""
 
 
 def is_available() -> bool:
@@ -45,12 +48,16 @@ def library() -> ctypes.CDLL:
         raise failure(
             "OSError", f"the package {_PACKAGE} has no library in {Path(spec.origin).parent / 'lib'}"
         )
+    # Its threads would spin for 2^26 cycles after a product, and take the cores from the code in between.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "10")
     made = load_library(files[0])
     made.scipy_openblas_set_num_threads(c_int(num_threads()))
     return made
 
 
-def gemm(dtype: str, left: int, right: int, result: int, sizes: Sequence[int], flags: Sequence[bool]) -> None:
+def gemm(
+    dtype: str, left: int, right: int, result: int, sizes: tuple[int, int, int], flags: tuple[bool, bool]
+) -> None:
     """result = left @ right in row-major order. ``sizes`` are rows, columns and the length of the sum; ``flags`` say
     which operand is stored transposed."""
     letter, scalar = _SCALARS[dtype]
@@ -64,13 +71,21 @@ def gemm(dtype: str, left: int, right: int, result: int, sizes: Sequence[int], f
     )
 
 
-def product(left: NDArray, right: NDArray, result: NDArray, flags: tuple[bool, bool]) -> None:
-    """The product of two matrices, or of each two of two rows of matrices, of which one may have a single one."""
+def product(
+    left: NDArray,
+    right: NDArray,
+    result: NDArray,
+    flags: tuple[bool, bool],
+    multiply: Multiply = gemm,
+    name: str = "OpenBLAS",
+) -> None:
+    """The product of two matrices, or of each two of two rows of matrices, of which one may have a single one.
+    ``multiply`` is the library's function, ``name`` the library's."""
     dtype = str(result.dtype)
     if dtype not in _SCALARS or any(str(one.dtype) != dtype for one in (left, right)):
         raise failure(
             "TypeError",
-            f"OpenBLAS multiplies float32 and float64, not {left.dtype} by {right.dtype} to {dtype}",
+            f"{name} multiplies float32 and float64, not {left.dtype} by {right.dtype} to {dtype}",
         )
     rows, columns = result.shape[-2:]
     inner = left.shape[-2] if flags[0] else left.shape[-1]
@@ -90,7 +105,7 @@ def product(left: NDArray, right: NDArray, result: NDArray, flags: tuple[bool, b
         starts.append((one.aligned().memory_range().start, step))
     for number in range(count):
         left_at, right_at, result_at = (start + number * step for start, step in starts)
-        gemm(dtype, left_at, right_at, result_at, (rows, columns, inner), flags)
+        multiply(dtype, left_at, right_at, result_at, (rows, columns, inner), flags)
 
 
 @register_func("tvm.contrib.cblas.matmul")

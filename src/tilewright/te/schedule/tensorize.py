@@ -182,7 +182,7 @@ class _Tensorize:
         for axis, other in zip(mine.axes[skipped:], theirs.axes, strict=True):
             assert other.dom is not None
             self.expect_extent(axis, box[axis], other.dom.extent)
-            fresh = Var(axis.var.name, axis.var.dtype)
+            fresh = self.inner_axis(axis, box[axis])
             local[axis.var] = operators.add(fresh, box[axis].min)
             to_theirs[other.var] = fresh
         self.match_reduction(box, local, to_theirs, theirs)
@@ -192,6 +192,12 @@ class _Tensorize:
     def expect_extent(self, axis: IterVar, found: Range, wanted: PrimExpr) -> None:
         if not self.analyzer.can_prove_equal(operators.cast(found.extent.dtype, wanted), found.extent):
             self.fail(f"axis {axis.var.name} has extent {found.extent} inside, the intrinsic wants {wanted}")
+
+    def inner_axis(self, axis: IterVar, found: Range) -> Var:
+        """An axis as the intrinsic sees it, from 0: its extent decides what packed indices come to."""
+        fresh = Var(axis.var.name, axis.var.dtype)
+        self.analyzer.bind(fresh, Range.from_min_extent(operators.const(0, axis.var.dtype), found.extent))
+        return fresh
 
     def match_reduction(
         self,
@@ -209,7 +215,7 @@ class _Tensorize:
                 and self.analyzer.can_prove_equal(wanted[0].dom.extent, box[axis].extent)
             ):
                 other = wanted.pop(0)
-                fresh = Var(axis.var.name, axis.var.dtype)
+                fresh = self.inner_axis(axis, box[axis])
                 local[axis.var] = operators.add(fresh, box[axis].min)
                 to_theirs[other.var] = fresh
             else:

@@ -12,8 +12,10 @@ import pytest
 import tilewright as tvm
 from tilewright import relay, strategy, te
 from tilewright.contrib.graph_executor import GraphModule
+from tilewright.relay.backend.byoc import choose_fastest, take_all
 from tilewright.relay.backend.byoc.uma import PassPhase, UMABackend
 from tilewright.relay.dataflow_pattern import is_constant, is_op, wildcard
+from tilewright.relay.op.contrib import BACKENDS
 from tilewright.support.errors import TilewrightError
 from tilewright.target.kind import KINDS
 
@@ -27,6 +29,7 @@ def clean() -> Iterator[None]:
     """A kind of target is registered once in a process; tests register theirs anew."""
     yield
     KINDS.pop(NAME, None)
+    BACKENDS.pop(NAME, None)
     strategy.forget("nn.dense", NAME)
 
 
@@ -246,3 +249,44 @@ def test_hostile_predicates(given: Any, said: str) -> None:
     backend.register()
     with pytest.raises(TilewrightError, match=f"'{NAME}': the predicate of dense .*{said}"):
         backend.partition(network())
+
+
+def two_layers() -> tvm.IRModule:
+    """A layer of four units, which the backend takes, and one of five, which its check refuses."""
+    x = relay.var("x", shape=X.shape)
+    made = relay.nn.relu(relay.nn.bias_add(relay.nn.dense(x, relay.const(WEIGHT)), relay.const(BIAS)))
+    weight, bias = np.ones((5, 4), "float32"), np.zeros(5, "float32")
+    made = relay.nn.bias_add(relay.nn.dense(made, relay.const(weight)), relay.const(bias))
+    return tvm.IRModule.from_expr(relay.tanh(made))
+
+
+def test_the_chooser_knows_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It times the parts as those of any other backend; a simulator is not timed, and takes what its checks accept."""
+    Backend().register()
+    expected = run(relay.build(two_layers(), "llvm"))
+    taken = take_all(two_layers(), [NAME], mod_name="m")
+    assert [(one.symbol, one.operators) for one in taken.parts] == [
+        (f"tvmgen_m_{NAME}_main_0", ("nn.dense", "nn.bias_add"))
+    ]
+    reasons = {one.operator: (one.count, one.reasons) for one in taken.refused}
+    assert reasons["nn.dense"] == (1, (f"{NAME}: 5 units are more than four",))
+    assert reasons["tanh"] == (1, (f"{NAME}: no pattern of {NAME} takes tanh here",))
+    np.testing.assert_allclose(run(relay.build(taken.module, "llvm")), expected, rtol=1e-5)
+    (part,) = choose_fastest(two_layers(), [NAME]).parts
+    assert part.backend == NAME and part.seconds is not None and part.compiled_seconds is not None
+    monkeypatch.setattr(BACKENDS[NAME], "is_timed", False)
+    found = choose_fastest(two_layers(), [NAME])
+    assert [one.is_taken for one in found.parts] == [True] and found.chosen == NAME
+    assert "its time here is a simulator's" in found.parts[0].reason
+    np.testing.assert_allclose(run(relay.build(found.module, "llvm")), expected, rtol=1e-5)
+
+
+def test_names_of_other_backends_are_refused() -> None:
+    """A backend cannot take the place of one that is there."""
+    backend = Backend()
+    type(backend).target_name, kept = property(lambda self: "openblas"), type(backend).target_name
+    try:
+        with pytest.raises(TilewrightError, match="'openblas': there is another backend of this name"):
+            backend.register()
+    finally:
+        type(backend).target_name = kept

@@ -29,7 +29,8 @@ function nodeTip(node) {
 }
 
 // Every backend has a colour, the same in both graphs.
-const backends = [...new Set(Object.values(data.graphs).flatMap((graph) => (graph ? graph.nodes.map((node) => node.backend) : [])))].filter(Boolean).sort();
+const drawnBackends = Object.values(data.graphs).flatMap((graph) => (graph ? graph.nodes.map((node) => node.backend) : []));
+const backends = [...new Set([...drawnBackends, ...(data.partition ? data.partition.backends : [])])].filter(Boolean).sort();
 const backendColor = (name) => `hsl(${hue(backends.indexOf(name) + 4)} 70% 45%)`;
 
 function backendLegend(graph) {

@@ -129,6 +129,7 @@ function drawPasses() {
 }
 
 function start() {
+  drawBackends();
   drawChoices();
   drawPasses();
   drawSummary();

@@ -27,6 +27,7 @@ from tilewright.relay.backend.preparation import Params
 from tilewright.relay.expr import Call, Constant, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
+from tilewright.relay.op.contrib.backends import get_backend
 from tilewright.support.cbuild import is_host
 from tilewright.target import Target
 
@@ -51,27 +52,28 @@ def choose_fastest(
     refused = refusals(prepared, names)
     if chosen.kind.name != "llvm" or not is_host(str(chosen.attrs.get("mtriple", ""))):
         return _all(prepared, names, mod_name, refused, f"not measured: the code is for {chosen}")
+    untimed = [name for name in names if not get_backend(name).is_timed]
+    if untimed:
+        # Simulators come first: what they take is part of every contestant.
+        prepared = partition_for(prepared, untimed, mod_name=mod_name, is_prepared=True)
+    fixed = _taken(prepared, "the backend's own checks decide: its time here is a simulator's")
+    timed = [name for name in names if name not in untimed]
     times = _Times(chosen, context)
     candidates: dict[str, IRModule] = {}
     parts: dict[str, list[Part]] = {COMPILED: []}
     mixed, mixed_parts = prepared, []
-    for name in names:
+    for name in timed:
         full = partition_for(prepared, name, mod_name=mod_name, is_prepared=True)
-        measured = [times.part(symbol, part) for symbol, part in external_functions(full).items()]
+        measured = [times.part(symbol, part) for symbol, part in _parts_of(full, name).items()]
         slow = [one.symbol for one in measured if not one.is_taken]
         parts[name] = measured
         if len(slow) < len(measured):
             candidates[name] = put_back(full, slow)
-            if len(names) > 1:
+            if len(timed) > 1:
                 step = partition_for(mixed, name, mod_name=mod_name, is_prepared=True)
-                own = {
-                    symbol: part
-                    for symbol, part in external_functions(step).items()
-                    if str(part.attrs["Compiler"]) == name
-                }
-                timed = [times.part(symbol, part) for symbol, part in own.items()]
-                mixed_parts += timed
-                mixed = put_back(step, [one.symbol for one in timed if not one.is_taken])
+                own = [times.part(symbol, part) for symbol, part in _parts_of(step, name).items()]
+                mixed_parts += own
+                mixed = put_back(step, [one.symbol for one in own if not one.is_taken])
         if slow and len(slow) < len(measured):
             candidates[f"all of {name}"] = full
             parts[f"all of {name}"] = measured
@@ -81,10 +83,10 @@ def choose_fastest(
     return Partition(
         candidates.get(winner, prepared),
         tuple(names),
-        _decided(parts, winner, names, totals),
+        [*fixed, *_decided(parts, winner, timed, totals)],
         refused,
         totals,
-        winner,
+        " and ".join([*untimed, *([] if untimed and winner == COMPILED else [winner])]),
     )
 
 
@@ -92,11 +94,24 @@ def _all(
     prepared: IRModule, names: Sequence[str], mod_name: str, refused: list[Any], reason: str
 ) -> Partition:
     full = partition_for(prepared, names, mod_name=mod_name, is_prepared=True)
-    made = [
+    return Partition(full, tuple(names), _taken(full, reason), refused, {}, ", ".join(names))
+
+
+def _taken(mod: IRModule, reason: str) -> list[Part]:
+    """The parts of a module, none of them timed."""
+    return [
         Part(symbol, str(one.attrs["Compiler"]), tuple(operators_of(one)), None, None, True, reason)
-        for symbol, one in external_functions(full).items()
+        for symbol, one in external_functions(mod).items()
     ]
-    return Partition(full, tuple(names), made, refused, {}, ", ".join(names))
+
+
+def _parts_of(mod: IRModule, backend: str) -> dict[str, Function]:
+    """The parts that one backend computes."""
+    return {
+        symbol: part
+        for symbol, part in external_functions(mod).items()
+        if str(part.attrs["Compiler"]) == backend
+    }
 
 
 def take_all(

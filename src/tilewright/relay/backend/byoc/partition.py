@@ -60,13 +60,16 @@ def partition_for(
         missing = backend.why_missing()
         if missing is not None:
             raise TilewrightError(f"nothing can be taken out for {name}: {missing}")
-        passes = [
-            transform.MergeComposite(backend.name),
-            transform.AnnotateTarget(backend.name),
-            transform.MergeCompilerRegions(),
-            transform.PartitionGraph(mod_name),
-        ]
-        mod = Sequential(passes, name=f"relay.byoc.{name}")(infer_module(mod))
+        if backend.partition is not None:
+            mod = infer_module(backend.partition(infer_module(mod), mod_name))
+        else:
+            passes = [
+                transform.MergeComposite(backend.name),
+                transform.AnnotateTarget(backend.name),
+                transform.MergeCompilerRegions(),
+                transform.PartitionGraph(mod_name),
+            ]
+            mod = Sequential(passes, name=f"relay.byoc.{name}")(infer_module(mod))
         mod = put_back(mod, [symbol for symbol, part in external_functions(mod).items() if _is_light(part)])
     return mod
 

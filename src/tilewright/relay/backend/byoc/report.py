@@ -112,12 +112,13 @@ def _time(seconds: float | None) -> str:
 def refusals(prepared: IRModule, backends: Sequence[str]) -> list[Refusal]:
     """The operators of a typed module that no backend takes, with every backend's reason."""
     found: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    checks = [(name, get_backend(name).refusals_in(prepared)) for name in backends]
     for expr in post_order(prepared["main"].body):
         if not isinstance(expr, Call) or not isinstance(expr.op, Op):
             continue
         reasons = []
-        for name in backends:
-            reason = get_backend(name).refusal(expr)
+        for name, why_not in checks:
+            reason = why_not(expr)
             if reason is None:
                 break
             reasons.append(reason if reason.startswith(name) else f"{name}: {reason}")

@@ -8,13 +8,16 @@ names it and the function.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tilewright.ir.module import IRModule
 from tilewright.relay.backend.external.hooks import compile_by_hooks, has_hooks, lower_by_hooks
 from tilewright.relay.function import Function
+from tilewright.relay.op.contrib.checks import tensors_of
 from tilewright.runtime.external import ConstLoader
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray, array
@@ -87,7 +90,30 @@ def _generated(name: str, function: Function, compiler: str, host: Target) -> Mo
         raise TilewrightError(
             f"the code that {compiler!r} generated has no function {name!r}{f'; it has {has}' if has else ''}"
         )
+    _check_arity(module, name, function, compiler)
     return module
+
+
+def _check_arity(module: Module, name: str, function: Function, compiler: str) -> None:
+    """Refuse a Python function that cannot be called with the inputs and outputs. Machine code says nothing of its
+    arguments, and may be for another machine."""
+    if type(module)._find is Module._find:
+        return
+    found = _guarded(
+        lambda given: module.get_function(name, query_imports=True), f"looking up {name}", compiler, function
+    )
+    runs = getattr(found, "wraps", lambda: None)()
+    count = sum(len(tensors_of(one.checked_type)) for one in (*function.params, function.body))
+    try:
+        if runs is not None:
+            inspect.signature(runs).bind(*[None] * count)
+    except ValueError:
+        return  # a callable that does not say what it takes
+    except TypeError as error:
+        raise TilewrightError(
+            f"the function {name!r} that {compiler!r} generated cannot be called with its {count} inputs and outputs: "
+            f"{error}"
+        ) from error
 
 
 def _constants(name: str, function: Function, compiler: str) -> dict[str, NDArray]:
@@ -105,14 +131,22 @@ def _constants(name: str, function: Function, compiler: str) -> dict[str, NDArra
             f"the constant updater of {compiler!r} returned {_what(found)} for {name}, not a dictionary from names "
             "to arrays"
         )
-    return {key: value if isinstance(value, NDArray) else array(value) for key, value in found.items()}
+    made: dict[str, NDArray] = {}
+    for key, value in found.items():
+        take = partial(_as_array, value)
+        made[key] = _guarded(take, f"taking the constant {key!r}", compiler, function)
+    return made
+
+
+def _as_array(value: Any, _: Function) -> NDArray:
+    return value if isinstance(value, NDArray) else array(value)
 
 
 def _guarded(run: Callable[[Function], Any], doing: str, compiler: str, function: Function) -> Any:
     """The result of somebody else's code; its exceptions become errors that name the code generator."""
     try:
         return run(function)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = str(error) or "no message"
         raise TilewrightError(
             f"the code generator {compiler!r} failed while {doing}: {type(error).__name__}: {text}",

@@ -79,7 +79,7 @@ def write_strided_slice(graph: GraphWriter, call: Any, data: str) -> str:
     begin = [int(item) if item is not None else 0 for item in attrs.begin]
     axes = list(attrs.axes) if attrs.axes is not None else list(range(len(begin)))
     strides = [int(item) for item in attrs.strides or [1] * len(begin)]
-    strides += strides[-1:] * (len(begin) - len(strides))
+    strides += [1] * (len(begin) - len(strides))
     ends = []
     for place, axis in enumerate(axes):
         size = shape[axis]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tilewright.support.errors import TilewrightError
+
 PatternTable = Sequence[tuple[Any, ...]]
 """Triples of a name, a pattern and, if there is one, a check of what matched."""
 
@@ -15,7 +17,18 @@ def register_pattern_table(compiler: str, table: Callable[[], PatternTable] | No
     """Set the table of a code generator, which the function makes; a decorator where there is none."""
 
     def register(make: Callable[[], PatternTable]) -> Callable[[], PatternTable]:
-        _TABLES[compiler] = make()
+        try:
+            table = make()
+        except (Exception, SystemExit) as error:
+            text = str(error) or "no message"
+            raise TilewrightError(
+                f"the pattern table of {compiler!r} cannot be made: {type(error).__name__}: {text}"
+            ) from error
+        if isinstance(table, str) or not isinstance(table, Sequence):
+            raise TilewrightError(
+                f"the pattern table of {compiler!r} is a {type(table).__name__}, not a list"
+            )
+        _TABLES[compiler] = table
         return make
 
     return register(table) if table is not None else register

@@ -27,11 +27,12 @@ from tilewright.ir.op import Op
 from tilewright.relay.backend.byoc.uma.lift_constants import lift_constants
 from tilewright.relay.backend.byoc.uma.loops import lowered
 from tilewright.relay.backend.byoc.uma.phases import PassPhase
+from tilewright.relay.backend.byoc.uma.reasons import checks_of
 from tilewright.relay.backend.byoc.uma.source import compiled
 from tilewright.relay.backend.preparation import Params, bind_params_by_name, with_main
 from tilewright.relay.dataflow_pattern import DFPattern
 from tilewright.relay.infer import infer_module
-from tilewright.relay.op.contrib.register import register_pattern_table
+from tilewright.relay.op.contrib.backends import BACKENDS, Backend, Check, register_backend
 from tilewright.relay.transform.annotate_target import AnnotateTarget
 from tilewright.relay.transform.merge_compiler_regions import MergeCompilerRegions
 from tilewright.relay.transform.merge_composite import MergeComposite
@@ -56,9 +57,13 @@ class UMABackend(ABC):
     lifts_constants = True
     """Constants become arguments of the external functions, as loops need them; False leaves them in the graph, for a
     ``relay_to_tir`` that packs them itself."""
+    is_timed = True
+    """False for a simulator, whose time says nothing: the chooser then takes what the patterns' checks accept."""
 
     def __init__(self, merge_compiler_regions: bool = True) -> None:
         self.merge_compiler_regions = merge_compiler_regions
+        self.mod_name = "default"
+        """The name of the module that is partitioned, the second word of its parts' names."""
         self.refusals: list[tuple[str, str]] = []
         """What the checks of patterns refused in the latest ``partition``, with their reasons."""
         self._target_attrs: dict[str, Any] = {}
@@ -158,7 +163,7 @@ class UMABackend(ABC):
         mod = AnnotateTarget([self.target_name])(mod)
         if self.merge_compiler_regions:
             mod = MergeCompilerRegions()(mod)
-        mod = self._run(PassPhase.POST_PARTITIONING_0, PartitionGraph()(mod))
+        mod = self._run(PassPhase.POST_PARTITIONING_0, PartitionGraph(self.mod_name)(mod))
         if self.lifts_constants:
             mod = lift_constants(mod, self.target_name)
         return self._run(PassPhase.POST_PARTITIONING_1, mod)
@@ -181,6 +186,8 @@ class UMABackend(ABC):
             raise self._error(f"target_name is a name like my_accelerator, not {name!r}")
         if name in KINDS:
             raise self._error(f"there is a kind of target {name!r} already; a backend is registered once")
+        if name in BACKENDS and BACKENDS[name].partition is None:
+            raise self._error("there is another backend of this name")
         table = self._checked_patterns()
         strategies = self._guarded("strategies", lambda: list(self.strategies()))
         for entry in strategies:
@@ -193,14 +200,24 @@ class UMABackend(ABC):
             raise self._error("register_target did not register a kind of target of that name")
         for op, strategy in strategies:
             register_strategy_for(op, name, strategy)
-        register_pattern_table(name, lambda: table)
+        register_backend(
+            Backend(
+                name,
+                lambda: table,
+                {},
+                partition=lambda mod, mod_name: self.partition(mod, mod_name=mod_name),
+                checks_of=self._checks_of,
+                is_timed=self.is_timed,
+            )
+        )
         register_scheduler(name, Scheduler(name, _in_order), override=True)
 
-    def partition(self, mod: IRModule, params: Params | None = None) -> IRModule:
+    def partition(self, mod: IRModule, params: Params | None = None, mod_name: str = "default") -> IRModule:
         """The module in which what the backend takes is in functions for it. ``params`` become constants."""
         if self.target_name not in KINDS:
             raise self._error("register the backend first: register()")
         self.refusals = []
+        self.mod_name = mod_name
         if params:
             mod = with_main(mod, bind_params_by_name(mod["main"], params))
         made = self._guarded("relay_to_relay", lambda: self.relay_to_relay(mod))
@@ -209,6 +226,12 @@ class UMABackend(ABC):
     def explain(self) -> str:
         """What the checks refused in the latest ``partition``: a line each."""
         return "\n".join(f"{name}: {reason}" for name, reason in self.refusals)
+
+    def _checks_of(self, mod: IRModule) -> Check:
+        """Why calls of a typed module are not taken, for the report of a partition."""
+        if self._passes[PassPhase.PRE_PARTITIONING]:
+            mod = infer_module(self._run(PassPhase.PRE_PARTITIONING, mod))
+        return checks_of(self.target_name, mod, self._checked_patterns(), self.refusals)
 
     # ---- guards around what a backend says ----
 
@@ -223,7 +246,7 @@ class UMABackend(ABC):
             if f"the backend {self.target_name!r}" in error.message:
                 raise
             raise self._error(f"{step} failed: {error.message}") from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._error(
                 f"{step} failed: {type(error).__name__}: {str(error) or 'no message'}"
             ) from error
