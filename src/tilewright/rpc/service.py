@@ -32,7 +32,6 @@ assert testing  # its functions are registered
 
 MOST_OBJECTS = 1_000_000
 _TIME_LAYOUT = struct.Struct("<iiIII")
-_COPY_BYTES = 4 << 20
 _PIECE_BYTES = 1 << 24
 
 Answer = tuple[bytes, Sequence[Buffer]]
@@ -48,6 +47,9 @@ class Bulk(Protocol):
 
     def read_into(self, target: memoryview) -> None:
         """The next bytes, as many as the buffer takes; no more than are left."""
+
+    def read_to_file(self, descriptor: int) -> None:
+        """Writes all that is left to a file; it is read also if the file cannot take it."""
 
 
 def read_all(bulk: Bulk) -> bytes:
@@ -225,12 +227,8 @@ class Service:
     def _file_write(self, reader: Reader, bulk: Bulk) -> Answer:
         path = reader.text()
         reader.end()
-        buffer = memoryview(bytearray(min(_COPY_BYTES, max(1, bulk.size))))
         with self.folder.writing(path, bulk.size) as file:
-            while bulk.size:
-                piece = buffer[: min(len(buffer), bulk.size)]
-                bulk.read_into(piece)
-                _write_all(file, piece)
+            bulk.read_to_file(file.fileno())
         return _EMPTY
 
     def _file_read(self, reader: Reader, bulk: Bulk) -> Answer:
