@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -46,12 +47,21 @@ def _arrays(kind: str) -> Any:
     if kind == "get_arr":
         return lambda: _ARRAY
     if kind == "ref_count":
-        return lambda: 1
+        return lambda: sys.getrefcount(_ARRAY) - 1  # the one of the question itself is not a user
     if kind == "get_elem":
         return lambda index: float(_ARRAY.numpy().reshape(-1)[index])
     if kind == "get_arr_elem":
         return lambda values, index: float(values.numpy().reshape(-1)[index])
     raise ValueError(f"there is no {kind!r} in this test")
+
+
+def raise_error_callback(message: str) -> Callable[..., None]:
+    """A function that fails with a message, whatever it is given."""
+
+    def fail(*ignored: Any) -> None:
+        raise RuntimeError(message)
+
+    return fail
 
 
 _ARRAY = array(np.random.default_rng(0).random((8, 4)).astype("float32"))
