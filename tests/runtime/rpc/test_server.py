@@ -187,7 +187,10 @@ def test_a_thousand_wrong_keys_do_not_slow_a_right_one_down(
                 PREAMBLE + b"\x00\x30" + Handshake(number.to_bytes(32, "big"), PREAMBLE).first()
             )
             if number % 2:
-                assert connection.recv(1) == b""  # closed without a word
+                said = b""
+                while more := connection.recv(64):
+                    said += more
+                assert len(said) <= 8  # the preamble's answer at most, and no part of the handshake
     # Half of them were not waited for. Twice the time and 50 ms are for a machine that does something else as well.
     assert quickest() < 2 * before + 0.05
 

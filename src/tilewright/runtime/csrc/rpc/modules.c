@@ -287,6 +287,30 @@ static int32_t load_params(void* self, const TVMFFIAny* args, int32_t num_args, 
   return load_params_of(self, data, size);
 }
 
+static int32_t run_node_timed(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  if (num_args != 1 || args[0].type_index != TILEWRIGHT_INT || args[0].v_int64 < 0 || args[0].v_int64 > INT32_MAX) {
+    return tw_fail("TypeError", "run_node_timed takes the number of a node");
+  }
+  uint64_t begin = tw_now_nanoseconds();
+  if (tilewright_graph_run_node(((Module*)self)->graph, (int32_t)args[0].v_int64) != 0) return -1;
+  *result = (TVMFFIAny){.type_index = TILEWRIGHT_FLOAT, .v_float64 = (double)(tw_now_nanoseconds() - begin) * 1e-9};
+  return 0;
+}
+
+static int32_t node_output(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  TilewrightObject* tensor;
+  int32_t numbers[2];
+  if (num_args != 2) return tw_fail("TypeError", "node_output takes the numbers of a node and of one of its outputs");
+  for (int i = 0; i < 2; ++i) {
+    if (args[i].type_index != TILEWRIGHT_INT || args[i].v_int64 < 0 || args[i].v_int64 > INT32_MAX) {
+      return tw_fail("TypeError", "node_output takes the numbers of a node and of one of its outputs");
+    }
+    numbers[i] = (int32_t)args[i].v_int64;
+  }
+  if (tilewright_graph_node_output(((Module*)self)->graph, numbers[0], numbers[1], &tensor) != 0) return -1;
+  return give_tensor(result, tensor);
+}
+
 /* Whether something is true of the input at a position. */
 static int32_t is_so(Module* module, const TVMFFIAny* args, int32_t num_args, uint8_t what, TVMFFIAny* result) {
   int32_t index;
@@ -317,6 +341,8 @@ static const struct {
                           {"get_output_index", get_output_index},
                           {"get_input_name", get_input_name},
                           {"get_output_name", get_output_name},
+                          {"run_node_timed", run_node_timed},
+                          {"node_output", node_output},
                           {"input_has_value", input_has_value},
                           {"input_is_parameter", input_is_parameter},
                           {"load_params", load_params}};
