@@ -1,10 +1,12 @@
 """Sends mutated and hostile messages to an RPC server and checks that it stays up and lets nobody in.
 
-Run it:  python tools/rpc_fuzz.py HOST PORT --key-file FILE [--count 100000] [--seed 0]
+Run it:  python tools/rpc_fuzz.py HOST PORT --key-file FILE [--count 100000] [--seed 0] [--guard FOLDER ...]
 
 Three kinds of connections alternate: bytes before the handshake (no key is known), a valid handshake whose records are
-damaged, and a valid session whose frames are random or mutated. Every hundred messages a client with the key opens a
-session and calls a function, so that a server that died, or that no longer lets the right key in, is found out.
+damaged, and a valid session with hostile requests, each of which must be answered, and at last a frame that is not
+valid. Several connections are open at once. Every so often a client with the key opens a session and calls a function,
+so that a server that died, or that no longer lets the right key in, is found out. Nothing may have changed in the
+folders that are guarded.
 """
 
 from __future__ import annotations
@@ -13,15 +15,32 @@ import argparse
 import random
 import socket
 import struct
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from tilewright.rpc.channel import Channel
 from tilewright.rpc.client import connect
+from tilewright.rpc.failures import ChannelError
+from tilewright.rpc.frames import Kind, read_frame
+from tilewright.rpc.handshake import open_channel
 from tilewright.rpc.keys import read_key
 from tilewright.rpc.noise import Handshake
+from tilewright.rpc.streams import SocketStream
 
 PREAMBLE = b"TWRPC\x01\x01\x00"
+CHECK_EVERY = 1000
+_AT_ONCE = 20
+_ANSWERED = tuple(range(Kind.GET_FUNCTION, Kind.CLOSE))
 _TYPES = (*range(0x18), 0x20, 0x24, 0x80, 0x81, 0xFF)
+_FUNCTIONS = (
+    b"testing.echo",
+    b"tvm.graph_executor.create",
+    b"tvm.rpc.server.upload",
+    b"tvm.rpc.server.download",
+    b"tvm.rpc.server.remove",
+    b"tvm.rpc.server.load_module",
+)
 
 
 def frame(kind: int, head: bytes, bulk: bytes = b"", *, bulk_size: int | None = None) -> bytes:
@@ -67,32 +86,68 @@ class Hostile:
         parts = (b"..", b".", b"", b"a", b"/", b"etc", b"passwd", b"\\", b"c:", b"\0", b"\xff", b"x" * 300)
         return b"/".join(self.chance.choice(parts) for _ in range(self.chance.randrange(1, 20)))
 
-    def request(self) -> bytes:
-        """One frame."""
+    def handle(self) -> bytes:
+        """A handle, often one that was given out."""
+        return struct.pack("<Q", self.chance.choice((0, *range(1, 12), 1 << 63)))
+
+    def shape(self) -> bytes:
+        """A number of dimensions and extents."""
         chance = self.chance
-        kind = chance.choice(_TYPES)
-        handle = struct.pack("<Q", chance.choice((0, 1, 2, 3, 4, 5, 1 << 63)))
-        shape = struct.pack("<I", count := chance.choice((0, 1, 2, 40, 1 << 31))) + b"".join(
-            struct.pack("<q", chance.choice((0, 1, 7, -1, 1 << 20, 1 << 62))) for _ in range(min(count, 8))
-        )
-        heads = (
+        count = chance.choice((0, 1, 2, 2, 40, 1 << 31))
+        extents = (chance.choice((0, 1, 3, 7, -1, 1 << 20, 1 << 62)) for _ in range(min(count, 8)))
+        return struct.pack("<I", count) + b"".join(struct.pack("<q", extent) for extent in extents)
+
+    def head(self, kind: int) -> bytes:
+        """The head of a request, of its own kind or of another."""
+        chance = self.chance
+        if kind == Kind.TIME:  # its numbers are a client's to choose, and to wait for
+            numbers = struct.pack("<iiIII", 1, 0, *(chance.randrange(3) for _ in range(3)))
+            return self.handle() + numbers + text(b"") + struct.pack("<I", 1) + self.value()
+        if kind == Kind.GET_FUNCTION and chance.random() < 0.7:
+            return text(chance.choice(_FUNCTIONS))
+        if kind == Kind.ARRAY_NEW and chance.random() < 0.5:
+            return b"\x02\x20\x01\x00" + struct.pack("<iiI2q", 1, 0, 2, 3, chance.randrange(9))
+        place = struct.pack("<ii", 1, 0)
+        choices = (
             lambda: chance.randbytes(chance.randrange(64)),
             lambda: text(self.path()),
-            lambda: handle + struct.pack("<I", chance.choice((0, 1, 2, 5000))) + self.value() + self.value(),
-            lambda: chance.randbytes(4) + struct.pack("<ii", 1, 0) + shape,
-            lambda: b"\x02\x20\x01\x00" + struct.pack("<ii", 1, 0) + shape,
+            lambda: text(chance.choice((b"a", b"a/b", b"m.tar", b"lib.so"))),
             lambda: (
-                handle + struct.pack("<QQ", chance.choice((0, 1, 1 << 63)), chance.choice((0, 4, 1 << 63)))
+                self.handle()
+                + struct.pack("<I", chance.choice((0, 1, 2, 5000)))
+                + self.value()
+                + self.value()
             ),
-            lambda: handle + text(self.path()) + b"\x01",
-            lambda: handle + handle,
+            lambda: chance.randbytes(4) + place + self.shape(),
+            lambda: b"\x02\x20\x01\x00" + place + self.shape(),
+            lambda: (
+                self.handle()
+                + struct.pack("<QQ", chance.choice((0, 1, 1 << 63)), chance.choice((0, 4, 1 << 63)))
+            ),
+            lambda: self.handle() + text(self.path()) + b"\x01",
+            lambda: self.handle() + self.handle(),
         )
-        bulk = chance.randbytes(chance.choice((0, 0, 1, 16, 1000)))
-        lie = chance.choice((None, None, None, None, 1 << 62, len(bulk) + 1))
-        made = bytearray(frame(kind, chance.choice(heads)(), bulk, bulk_size=lie))
-        if chance.random() < 0.3:
+        made = bytearray(chance.choice(choices)())
+        if made and chance.random() < 0.3:
             for _ in range(chance.randrange(1, 4)):
                 made[chance.randrange(len(made))] = chance.randrange(256)
+        return bytes(made)
+
+    def request(self) -> tuple[int, bytes]:
+        """A hostile request in a valid frame, which is answered with an error at worst: its kind, and the frame."""
+        kind = self.chance.choice(_ANSWERED)
+        bulk = self.chance.randbytes(self.chance.choice((0, 0, 1, 16, 1000)))
+        return kind, frame(kind, self.head(kind), bulk)
+
+    def last_words(self) -> bytes:
+        """A frame after which nobody knows where the next one begins."""
+        chance = self.chance
+        kind = chance.choice(_TYPES)
+        bulk = chance.randbytes(chance.choice((0, 1, 16, 1000)))
+        lie = chance.choice((None, 1 << 62, len(bulk) + 1))
+        made = bytearray(frame(kind, chance.randbytes(chance.randrange(64)), bulk, bulk_size=lie))
+        for _ in range(chance.randrange(4)):
+            made[chance.randrange(16)] = chance.randrange(256)
         return bytes(made)
 
     def before_the_handshake(self) -> bytes:
@@ -106,43 +161,74 @@ class Hostile:
         return bytes(made[: chance.randrange(len(made) + 1)] if chance.random() < 0.3 else made)
 
 
-def attack(address: tuple[str, int], key: bytes | None, hostile: Hostile, messages: int) -> None:
-    """One connection with some hostile messages."""
+def attack(address: tuple[str, int], key: bytes | None, hostile: Hostile, messages: int) -> int:
+    """One connection with some hostile messages; how many were sent. An error if one of a session was not answered."""
     chance = hostile.chance
-    with socket.create_connection(address, timeout=10) as connection:
-        connection.settimeout(5)
+    with socket.create_connection(address, timeout=20) as connection:
+        kind = chance.random()
+        if key is not None and kind < 0.1:
+            return _end(connection, hostile.before_the_handshake())
+        if key is not None and kind < 0.2:
+            return _attack_with_damage(connection, key, hostile, messages)
+        if kind < 0.3:
+            return _end(connection, b"TWRPC\x01\x00\x00" + hostile.last_words())
+        channel = open_channel(SocketStream(connection), key)
+        channel.write([open_frame()])
+        if read_frame(channel)[0] != Kind.OK:
+            return 1  # more sessions than it has room for
+        for at in range(0, messages - 1, _AT_ONCE):
+            _ask(channel, [hostile.request() for _ in range(min(_AT_ONCE, messages - 1 - at))])
+        channel.write([hostile.last_words()])
+        return messages - 1 + _end(connection, b"")
+
+
+def _ask(channel: Channel, requests: list[tuple[int, bytes]]) -> None:
+    """Sends requests and reads all their answers."""
+    channel.write([b"".join(content for _, content in requests)])
+    for kind, content in requests:
+        if kind == Kind.FREE:
+            continue
         try:
-            if key is None:
-                preamble = b"TWRPC\x01\x00\x00"
-                connection.sendall(preamble + (open_frame() if chance.random() < 0.9 else b""))
-                for _ in range(messages):
-                    connection.sendall(hostile.request())
-            elif chance.random() < 0.3:
-                connection.sendall(hostile.before_the_handshake())
-            else:
-                _attack_with_key(connection, key, hostile, messages)
-            connection.shutdown(socket.SHUT_WR)
-            while connection.recv(65536):
-                pass
-        except (OSError, EOFError):
-            pass  # the server closed the connection, as it should
+            _, _, size = read_frame(channel)
+            channel.read(size)
+        except ChannelError as error:
+            raise SystemExit(
+                f"the session ended at the request {content.hex()[:2000]}: {error.message}"
+            ) from error
 
 
-def _attack_with_key(connection: socket.socket, key: bytes, hostile: Hostile, messages: int) -> None:
+def _end(connection: socket.socket, content: bytes) -> int:
+    """Sends the last message of a connection, and reads until the server closes it."""
+    try:
+        connection.sendall(content)
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(65536):
+            pass
+    except OSError:
+        pass  # the server closed the connection, as it should
+    return 1
+
+
+def _attack_with_damage(connection: socket.socket, key: bytes, hostile: Hostile, messages: int) -> int:
     chance = hostile.chance
     handshake = Handshake(key, PREAMBLE)
-    connection.sendall(PREAMBLE + b"\x00\x30" + handshake.first())
-    answer = _exactly(connection, 8 + 2 + 48)
-    handshake.finish(answer[10:])
-    damaged = chance.random() < 0.3
-    content = open_frame() if chance.random() < 0.9 else hostile.request()
-    for _ in range(messages):
-        record = bytearray(handshake.sends.encrypt(content))
-        if damaged and chance.random() < 0.5:
-            record[chance.randrange(len(record))] ^= 1 << chance.randrange(8)
-        size = len(record) if chance.random() < 0.98 else chance.choice((0, 1, 16, 65535))
-        connection.sendall(struct.pack(">H", size) + record)
-        content = hostile.request()
+    sent = 0
+    try:
+        connection.sendall(PREAMBLE + b"\x00\x30" + handshake.first())
+        answer = _exactly(connection, 8 + 2 + 48)
+        handshake.finish(answer[10:])
+        content = open_frame() if chance.random() < 0.9 else hostile.last_words()
+        for _ in range(min(messages, _AT_ONCE)):
+            record = bytearray(handshake.sends.encrypt(content))
+            if chance.random() < 0.2:
+                record[chance.randrange(len(record))] ^= 1 << chance.randrange(8)
+            size = len(record) if chance.random() < 0.95 else chance.choice((0, 1, 16, 65535))
+            connection.sendall(struct.pack(">H", size) + record)
+            sent += 1
+            content = hostile.request()[1]
+    except (OSError, EOFError):
+        return sent  # the server closed the connection, as it should
+    return sent + _end(connection, b"")
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes:
@@ -164,6 +250,52 @@ def check_alive(host: str, port: int, key_file: str | None) -> None:
         session.close()
 
 
+def tree(folder: Path) -> dict[str, tuple[int, int]]:
+    """Every file below a folder, with its size and the time of its last change."""
+    found = {}
+    for path in folder.rglob("*"):
+        stat = path.lstat()
+        if not path.is_dir():
+            found[str(path)] = (stat.st_size, stat.st_mtime_ns)
+    return found
+
+
+class Run:
+    """Several connections at once, until so many messages are sent."""
+
+    def __init__(self, host: str, port: int, key_file: str | None, count: int, seed: int) -> None:
+        self._host, self._port, self._key_file, self._count, self._seed = host, port, key_file, count, seed
+        self._key = read_key(Path(key_file)) if key_file else None
+        self._lock = threading.Lock()
+        self.sent = self.checked = 0
+        self.failure: BaseException | None = None
+
+    def _work(self, number: int) -> None:
+        hostile = Hostile(self._seed + 1000 * number)
+        try:
+            while self.failure is None and self.sent < self._count:
+                sent = attack((self._host, self._port), self._key, hostile, hostile.chance.randrange(1, 120))
+                with self._lock:
+                    before, self.sent = self.sent, self.sent + sent
+                    is_due = before // CHECK_EVERY != self.sent // CHECK_EVERY
+                    self.checked += is_due
+                if is_due:
+                    check_alive(self._host, self._port, self._key_file)
+        except BaseException as error:  # noqa: BLE001 - told by the thread that waits
+            self.failure = error
+
+    def run(self, at_once: int) -> None:
+        """Sends them all; raises what went wrong."""
+        threads = [threading.Thread(target=self._work, args=(number,)) for number in range(at_once)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if self.failure is not None:
+            raise self.failure
+        check_alive(self._host, self._port, self._key_file)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Send hostile messages to a server."""
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n", 1)[0])
@@ -172,19 +304,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--key-file", help="the key that the server has; without one, plain connections")
     parser.add_argument("--count", type=int, default=100_000, help="how many messages")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--at-once", type=int, default=4, help="how many connections at once")
+    parser.add_argument(
+        "--guard", type=Path, action="append", default=[], help="a folder in which nothing may change"
+    )
     parsed = parser.parse_args(arguments)
-    key = read_key(Path(parsed.key_file)) if parsed.key_file else None
-    hostile = Hostile(parsed.seed)
-    sent = checked = 0
-    while sent < parsed.count:
-        messages = hostile.chance.randrange(1, 20)
-        attack((parsed.HOST, parsed.PORT), key, hostile, messages)
-        sent += messages
-        if sent // 100 > checked:
-            checked = sent // 100
-            check_alive(parsed.HOST, parsed.PORT, parsed.key_file)
-    check_alive(parsed.HOST, parsed.PORT, parsed.key_file)
-    print(f"{sent} messages, and the server answers")
+    before = [tree(folder) for folder in parsed.guard]
+    run = Run(parsed.HOST, parsed.PORT, parsed.key_file, parsed.count, parsed.seed)
+    run.run(parsed.at_once)
+    for folder, files in zip(parsed.guard, before, strict=True):
+        changed = dict(tree(folder).items() ^ files.items())
+        if changed:
+            print(f"changed in {folder}: {sorted(changed)[:20]}")
+            return 1
+    print(f"{run.sent} messages; the right key was let in {run.checked + 1} times, and the server answers")
     return 0
 
 

@@ -13,6 +13,7 @@ See ``docs/rpc.md``; the protocol is in ``docs/rpc-protocol.md``.
 from tilewright.rpc import client, proxy, server, tracker
 from tilewright.rpc.client import LocalSession, PopenSession, RPCSession, connect
 from tilewright.rpc.keys import generate_key
+from tilewright.rpc.minrpc import with_minrpc
 from tilewright.rpc.proxy import Proxy
 from tilewright.rpc.server import Server
 from tilewright.rpc.tracker import Tracker
@@ -31,4 +32,5 @@ __all__ = [
     "connect",
     "connect_tracker",
     "generate_key",
+    "with_minrpc",
 ]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tilewright.rpc.failures import ChannelClosed, ChannelError
+from tilewright.rpc.file_content import PIECE_BYTES, FileContent, FileTarget
 from tilewright.rpc.noise import MOST_PLAINTEXT, MOST_RECORD, TAG_BYTES, CipherState
 from tilewright.rpc.streams import Buffer, Stream
 
@@ -17,6 +18,9 @@ _BUFFER_BYTES = 1 << 16
 _RECORDS_AT_ONCE = 8
 _PIECE_BYTES = 1 << 24
 _SMALL_BYTES = 1 << 12
+_READ_BYTES = 1 << 16
+"""The most that is read at once: what is copied in small steps is copied while it is in the processor's cache."""
+
 _length = struct.Struct(">H")
 
 
@@ -29,8 +33,14 @@ class Channel(Protocol):
     def read_into(self, target: memoryview) -> None:
         """Fills a buffer."""
 
+    def read_to_file(self, descriptor: int, size: int) -> None:
+        """Writes the next bytes to a file. All of them are read, also if the file cannot take them."""
+
     def write(self, buffers: Sequence[Buffer]) -> None:
         """Sends the buffers, so that the other side can read all of them."""
+
+    def write_file(self, content: FileContent) -> None:
+        """Sends a file's bytes."""
 
     def close(self) -> None:
         """Ends the connection."""
@@ -79,6 +89,37 @@ class _Buffered:
         """Fills a buffer."""
         raise NotImplementedError
 
+    def write(self, buffers: Sequence[Buffer]) -> None:
+        """Sends the buffers."""
+        raise NotImplementedError
+
+    def read_to_file(self, descriptor: int, size: int) -> None:
+        """Writes the next bytes to a file."""
+        target = FileTarget(descriptor)
+        self._read_to(target, size)
+        target.finish()
+
+    def _read_to(self, target: FileTarget, size: int) -> None:
+        buffer = memoryview(bytearray(min(size, PIECE_BYTES)))
+        while size:
+            piece = buffer[: min(size, len(buffer))]
+            self.read_into(piece)
+            target.write(piece)
+            size -= len(piece)
+
+    def write_file(self, content: FileContent) -> None:
+        """Sends a file's bytes."""
+        left, buffer = (
+            content.size,
+            memoryview(bytearray(min(content.size, _RECORDS_AT_ONCE * MOST_PLAINTEXT))),
+        )
+        while left:
+            count = content.file.readinto(buffer[: min(left, len(buffer))])  # type: ignore[attr-defined]
+            if not count:
+                raise content.shortened()
+            self.write([buffer[:count]])
+            left -= count
+
     def close(self) -> None:
         """Ends the connection."""
         self._stream.close()
@@ -99,7 +140,7 @@ class PlainChannel(_Buffered):
         while done < len(target):
             rest = target[done:]
             if len(rest) >= _BUFFER_BYTES:
-                done += _some(self._stream, rest)
+                done += _some(self._stream, rest[:_READ_BYTES])
                 continue
             self._refill()
             done += self._take(rest)
@@ -107,8 +148,21 @@ class PlainChannel(_Buffered):
     def _refill(self) -> None:
         self._at, self._end = 0, _some(self._stream, self._buffer)
 
+    def _read_to(self, target: FileTarget, size: int) -> None:
+        ready = min(self._end - self._at, size)
+        target.write(self._buffer[self._at : self._at + ready])
+        self._at += ready
+        size -= ready
+        if size >= _BUFFER_BYTES:
+            size -= self._stream.move_to_file(target, size)
+        super()._read_to(target, size)
+
     def write(self, buffers: Sequence[Buffer]) -> None:
         self._stream.write_all(buffers)
+
+    def write_file(self, content: FileContent) -> None:
+        if not self._stream.write_file(content):
+            super().write_file(content)
 
 
 class EncryptedChannel(_Buffered):

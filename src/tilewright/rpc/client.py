@@ -13,6 +13,7 @@ from typing import Any
 
 from tilewright.rpc.connection import Connection, DirectConnection, Requester
 from tilewright.rpc.failures import ChannelError
+from tilewright.rpc.file_content import FileContent
 from tilewright.rpc.folder import Folder
 from tilewright.rpc.frames import Kind, text
 from tilewright.rpc.handshake import is_loopback, open_channel
@@ -91,11 +92,11 @@ class RPCSession:
                 raise failure(
                     "ValueError", "bytes need the name of a file to become: upload(data, target=...)"
                 )
-            content: bytes | bytearray = data
-        else:
-            content = Path(data).read_bytes()
-            target = target or os.path.basename(data)
-        self._sess.request(Kind.FILE_WRITE, text(target), [content] if content else [])
+            self._sess.request(Kind.FILE_WRITE, text(target), [data] if data else [])
+            return
+        with open(data, "rb") as file:
+            content = FileContent(file, os.fstat(file.fileno()).st_size)
+            self._sess.request(Kind.FILE_WRITE, text(target or os.path.basename(data)), content)
 
     def download(self, path: str) -> bytearray:
         """The content of a file of the session."""

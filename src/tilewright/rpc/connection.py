@@ -10,20 +10,33 @@ from typing import Protocol
 
 from tilewright.rpc.channel import Channel
 from tilewright.rpc.failures import ChannelError, ProtocolError, remote_error
-from tilewright.rpc.frames import MOST_HEAD, VERSION, Kind, Reader, frame, read_frame, text
+from tilewright.rpc.file_content import FileContent, FileTarget
+from tilewright.rpc.frames import (
+    MOST_BULK,
+    MOST_HEAD,
+    VERSION,
+    Kind,
+    Reader,
+    frame,
+    frame_start,
+    read_frame,
+    text,
+)
 from tilewright.rpc.service import Service, describe_error
 from tilewright.rpc.streams import Buffer
 from tilewright.rpc.values import U32, U64
 from tilewright.support.errors import RPCError, RPCSessionTimeoutError
 
 _MOST_FREED = 10_000
+Content = Sequence[Buffer] | FileContent
+"""The bulk of a request: buffers, or a file."""
 
 
 class Requester(Protocol):
     """What remote objects need of a session."""
 
     def request(
-        self, kind: int, head: bytes = b"", bulk: Sequence[Buffer] = (), into: memoryview | None = None
+        self, kind: int, head: bytes = b"", bulk: Content = (), into: memoryview | None = None
     ) -> tuple[bytes, bytes]:
         """Sends a request and waits; head and bulk of the answer. The bulk goes to ``into`` if that is given."""
 
@@ -58,18 +71,19 @@ class Connection:
         self._broken: str | None = None
         self._seconds = 0
         self._most_head = MOST_HEAD
+        self.most_bulk = MOST_BULK
         self._begin = time.monotonic()
         asked = U32.pack(VERSION) + text(label) + U32.pack(seconds)
         reader = Reader(self.request(Kind.OPEN, asked)[0])
         self.server = reader.text()
         self.label = reader.text()
         self._most_head = reader.number(U64)
-        self.most_bulk: int = reader.number(U64)
+        self.most_bulk = reader.number(U64)
         self._seconds = reader.number(U32)
         reader.end()
 
     def request(
-        self, kind: int, head: bytes = b"", bulk: Sequence[Buffer] = (), into: memoryview | None = None
+        self, kind: int, head: bytes = b"", bulk: Content = (), into: memoryview | None = None
     ) -> tuple[bytes, bytes]:
         """Sends a request and waits for the answer."""
         if len(head) > self._most_head:
@@ -77,14 +91,17 @@ class Connection:
                 f"a request with {len(head)} bytes of arguments; the server accepts {self._most_head}: "
                 "pass long texts as bytes, or as a file"
             )
+        size = bulk.size if isinstance(bulk, FileContent) else sum(map(len, bulk))
+        if size > self.most_bulk:
+            raise ValueError(
+                f"{size} bytes in one request; the server accepts {self.most_bulk}: send them in parts, or start it "
+                "with a larger limit"
+            )
         with self._lock:
             if self._broken is not None:
                 raise RPCError(f"the session has ended: {self._broken}")
             try:
-                buffers = frame(kind, head, bulk)
-                if self._handles:
-                    buffers.insert(0, _freed(self._handles))
-                self._channel.write(buffers)
+                self._send(kind, head, bulk)
                 answer, content, size = read_frame(self._channel)
                 data = self._bulk(size, into if answer == Kind.OK else None)
             except (ChannelError, ProtocolError) as error:
@@ -96,6 +113,14 @@ class Connection:
         if answer == Kind.ERROR:
             _raise_error(content)
         return content, data
+
+    def _send(self, kind: int, head: bytes, bulk: Content) -> None:
+        released: list[Buffer] = [_freed(self._handles)] if self._handles else []
+        if isinstance(bulk, FileContent):
+            self._channel.write([*released, frame_start(kind, head, bulk.size)])
+            self._channel.write_file(bulk)
+        else:
+            self._channel.write([*released, *frame(kind, head, bulk)])
 
     def _bulk(self, size: int, into: memoryview | None) -> bytes:
         if into is None:
@@ -133,8 +158,10 @@ class Connection:
 class _Content:
     """The bulk of a request within one process."""
 
-    def __init__(self, buffers: Sequence[Buffer]) -> None:
-        self._content = memoryview(b"".join(buffers))
+    def __init__(self, content: Content) -> None:
+        if isinstance(content, FileContent):
+            content = [content.file.read(content.size)]
+        self._content = memoryview(b"".join(content))
         self.size = len(self._content)
 
     def read_into(self, target: memoryview) -> None:
@@ -144,6 +171,13 @@ class _Content:
             raise ProtocolError(f"{count} bytes are needed where {self.size} were sent")
         target[:] = self._content[len(self._content) - self.size :][:count]
         self.size -= count
+
+    def read_to_file(self, descriptor: int) -> None:
+        """Writes all that is left to a file."""
+        target = FileTarget(descriptor)
+        target.write(self._content[len(self._content) - self.size :])
+        self.size = 0
+        target.finish()
 
 
 class DirectConnection:
@@ -158,7 +192,7 @@ class DirectConnection:
         self._open = True
 
     def request(
-        self, kind: int, head: bytes = b"", bulk: Sequence[Buffer] = (), into: memoryview | None = None
+        self, kind: int, head: bytes = b"", bulk: Content = (), into: memoryview | None = None
     ) -> tuple[bytes, bytes]:
         """Handles a request at once."""
         with self._lock:

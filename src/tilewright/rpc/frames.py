@@ -55,10 +55,15 @@ class Kind(enum.IntEnum):
     ERROR = 0x81
 
 
+def frame_start(kind: int, head: bytes, size: int) -> bytes:
+    """Header and head of a frame whose bulk, of so many bytes, follows."""
+    return _header.pack(kind, _ZERO, len(head), size) + head
+
+
 def frame(kind: int, head: bytes = b"", bulk: Sequence[Buffer] = ()) -> list[Buffer]:
     """A frame as buffers to write; one buffer where it is small."""
     size = sum(map(len, bulk))
-    start = _header.pack(kind, _ZERO, len(head), size) + head
+    start = frame_start(kind, head, size)
     if size < _COPY_BELOW:
         return [start + b"".join(bulk)] if size else [start]
     return [start, *bulk]

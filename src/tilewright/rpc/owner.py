@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from tilewright.rpc.file_content import FileContent
 from tilewright.rpc.streams import Buffer
 from tilewright.runtime.device import Device
 from tilewright.runtime.packed_func import PackedFunc
@@ -17,7 +18,11 @@ class Owner(Protocol):
     """The number of the session in this process, which its devices carry."""
 
     def request(
-        self, kind: int, head: bytes = b"", bulk: Sequence[Buffer] = (), into: memoryview | None = None
+        self,
+        kind: int,
+        head: bytes = b"",
+        bulk: Sequence[Buffer] | FileContent = (),
+        into: memoryview | None = None,
     ) -> tuple[bytes, bytes]:
         """Sends a request and waits; head and bulk of the answer."""
 

@@ -28,11 +28,8 @@ from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.runtime.registry import get_global_func
 from tilewright.support.errors import TilewrightError
 
-assert testing  # its functions are registered
-
 MOST_OBJECTS = 1_000_000
 _TIME_LAYOUT = struct.Struct("<iiIII")
-_COPY_BYTES = 4 << 20
 _PIECE_BYTES = 1 << 24
 
 Answer = tuple[bytes, Sequence[Buffer]]
@@ -48,6 +45,9 @@ class Bulk(Protocol):
 
     def read_into(self, target: memoryview) -> None:
         """The next bytes, as many as the buffer takes; no more than are left."""
+
+    def read_to_file(self, descriptor: int) -> None:
+        """Writes all that is left to a file; it is read also if the file cannot take it."""
 
 
 def read_all(bulk: Bulk) -> bytes:
@@ -92,7 +92,8 @@ class Service:
             "tilewright.graph.run_timed": run_timed,
             "tilewright.graph.time_node": time_node,
             "tilewright.vm.create": create_machine,
-            "testing.echo": lambda value: value,
+            "testing.echo": lambda value, *ignored: value,
+            "testing.test_raise_error_callback": testing.raise_error_callback,
         }
         self._own = {name: convert_to_tvm_func(function) for name, function in functions.items()}
 
@@ -225,12 +226,8 @@ class Service:
     def _file_write(self, reader: Reader, bulk: Bulk) -> Answer:
         path = reader.text()
         reader.end()
-        buffer = memoryview(bytearray(min(_COPY_BYTES, max(1, bulk.size))))
         with self.folder.writing(path, bulk.size) as file:
-            while bulk.size:
-                piece = buffer[: min(len(buffer), bulk.size)]
-                bulk.read_into(piece)
-                _write_all(file, piece)
+            bulk.read_to_file(file.fileno())
         return _EMPTY
 
     def _file_read(self, reader: Reader, bulk: Bulk) -> Answer:

@@ -41,6 +41,11 @@ class ChannelBulk:
         if len(target):
             self._channel.read_into(target)
 
+    def read_to_file(self, descriptor: int) -> None:
+        """Writes all that is left to a file; it is read also if the file cannot take it."""
+        size, self.size = self.size, 0
+        self._channel.read_to_file(descriptor, size)
+
     def drain(self) -> None:
         """Reads what nobody wanted."""
         if not self.size:

@@ -1,4 +1,4 @@
-"""Streams of bytes: a connected socket, or a pair of pipes, with the same three operations."""
+"""Streams of bytes: a connected socket, or a pair of pipes, with the same operations."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tilewright.rpc.failures import ChannelClosed, ChannelError
+from tilewright.rpc.file_content import FileContent, FileTarget, splice_socket
 
 Buffer = bytes | bytearray | memoryview
 
@@ -23,6 +24,12 @@ class Stream(Protocol):
 
     def write_all(self, buffers: Sequence[Buffer]) -> None:
         """Writes every byte of the buffers, in order."""
+
+    def move_to_file(self, target: FileTarget, size: int) -> int:
+        """Moves the next bytes to a file without reading them: all, or none (0) where that cannot be done."""
+
+    def write_file(self, content: FileContent) -> bool:
+        """Writes a file's bytes without reading them; false, and nothing written, where that cannot be done."""
 
     def close(self) -> None:
         """Closes both directions."""
@@ -69,6 +76,22 @@ class SocketStream:
         except OSError as error:
             raise ChannelClosed(f"the connection is lost: {error}") from error
 
+    def move_to_file(self, target: FileTarget, size: int) -> int:
+        if self.socket.gettimeout() is not None:
+            return 0
+        return splice_socket(self.socket.fileno(), target, size)
+
+    def write_file(self, content: FileContent) -> bool:
+        try:
+            sent = self.socket.sendfile(content.file, 0, content.size) if content.size else 0
+        except TimeoutError as error:
+            raise ChannelError("the other side did not read in time") from error
+        except OSError as error:
+            raise ChannelClosed(f"the connection is lost: {error}") from error
+        if sent != content.size:
+            raise content.shortened()
+        return True
+
     def close(self) -> None:
         self.socket.close()
 
@@ -96,6 +119,12 @@ class PipeStream:
                 rest = _rest(rest, os.writev(self._write, rest[:_MOST_VECTORS]))
         except OSError as error:
             raise ChannelClosed(f"the pipe is lost: {error}") from error
+
+    def move_to_file(self, target: FileTarget, size: int) -> int:
+        return 0
+
+    def write_file(self, content: FileContent) -> bool:
+        return False
 
     def close(self) -> None:
         for number in {self._read, self._write} - {-1}:

@@ -54,4 +54,13 @@ def _arrays(kind: str) -> Any:
     raise ValueError(f"there is no {kind!r} in this test")
 
 
+def raise_error_callback(message: str) -> Callable[..., None]:
+    """A function that fails with a message, whatever it is given."""
+
+    def fail(*ignored: Any) -> None:
+        raise RuntimeError(message)
+
+    return fail
+
+
 _ARRAY = array(np.random.default_rng(0).random((8, 4)).astype("float32"))

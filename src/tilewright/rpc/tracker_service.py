@@ -19,6 +19,7 @@ from tilewright.rpc.wire import Wire
 
 MOST_LABEL = 1024
 MOST_WAITING = 10_000
+MOST_REMEMBERED = 1000
 
 
 @dataclass(eq=False)
@@ -51,6 +52,7 @@ class TrackerService:
         self._wires: set[Wire] = set()
         self._offers: dict[str, list[_Offer]] = {}
         self._server: dict[Wire, _Offer] = {}
+        self._labels: set[str] = set()  # of devices that are there, or were
         self._requests: dict[str, list[_Request]] = {}
         self._numbers = itertools.count()
         self._acceptor = Acceptor(loop, listening, key, self._first)
@@ -101,6 +103,8 @@ class TrackerService:
             host = str(wire.socket.getpeername()[0])
         offer = _Offer(wire, label, match, host, port)
         self._server[wire] = offer
+        if len(self._labels) < MOST_REMEMBERED:
+            self._labels.add(label)
         self._offers.setdefault(label, []).append(offer)
         wire.send(Kind.OK)
         self._match(label)
@@ -162,8 +166,8 @@ class TrackerService:
     # ---- everybody ----
 
     def summary(self) -> dict[str, object]:
-        """Free devices and waiting clients of each label, and the servers."""
-        labels = {offer.label for offer in self._server.values()} | set(self._requests)
+        """Free devices and waiting clients of each label, also of those whose last server is gone, and the servers."""
+        labels = self._labels | {offer.label for offer in self._server.values()} | set(self._requests)
         return {
             "queue_info": {
                 label: {

@@ -278,7 +278,8 @@ def write_beside(output: Path, write: Callable[[Path], None]) -> None:
     path = Path(temporary)
     try:
         write(path)
-        path.chmod(0o666 & ~_umask())
+        executable = path.stat().st_mode & 0o111  # what a linker, or the caller, has made of it
+        path.chmod((0o666 | executable) & ~_umask())
         os.replace(path, output)
     finally:
         path.unlink(missing_ok=True)

@@ -59,6 +59,7 @@ class StartedServer:
         assert found is not None, (line, self.process.stderr.read())
         self.host, self.port = found.group(1), int(found.group(2))
         self.errors: list[str] = []
+        self._stopped = False
         self._reader = threading.Thread(target=self._read, args=(self.process.stderr,), daemon=True)
         self._reader.start()
 
@@ -66,7 +67,10 @@ class StartedServer:
         self.errors += stream
 
     def stop(self) -> None:
-        """Ends it, and checks that it was still there and reported nothing."""
+        """Ends it, and checks that it was still there and reported nothing; a second time does nothing."""
+        if self._stopped:
+            return
+        self._stopped = True
         alive = self.process.poll() is None
         self.process.terminate()
         self.process.wait(10)

@@ -198,3 +198,31 @@ def test_handshake_refuses(library: ctypes.CDLL) -> None:
         changed = bytearray(FIRST)
         changed[place] ^= 1
         assert respond(library, b"\x03" * 32, bytes(changed)) is None
+
+
+class NoiseInitiator(ctypes.Structure):
+    """What the initiator keeps until the answer."""
+
+    _fields_ = [("bytes", ctypes.c_uint8 * 96)]
+
+
+def test_the_initiator_of_the_protocol(library: ctypes.CDLL) -> None:
+    """The same vectors from the other side: the first message, what it makes of the answer, and of a changed one."""
+    prologue, size = unhex("5457525043010100"), ctypes.c_size_t(8)
+    library.noise_initiate.restype = library.noise_finish.restype = ctypes.c_bool
+    made = respond(library, b"\x03" * 32, FIRST)
+    assert made is not None
+    answer, receives, sends = made
+    for changes in (False, True):
+        initiator, message = NoiseInitiator(), ctypes.create_string_buffer(48)
+        assert library.noise_initiate(
+            ctypes.byref(initiator), b"\x03" * 32, prologue, size, b"\x01" * 32, message
+        )
+        assert message.raw == FIRST
+        told = bytes([answer[0] ^ changes]) + answer[1:]
+        mine, theirs = NoiseCipher(), NoiseCipher()
+        good = library.noise_finish(ctypes.byref(initiator), told, ctypes.byref(mine), ctypes.byref(theirs))
+        assert good is not changes
+        assert bytes(initiator.bytes) == bytes(96)
+        if good:
+            assert bytes(mine.key) == bytes(receives.key) and bytes(theirs.key) == bytes(sends.key)

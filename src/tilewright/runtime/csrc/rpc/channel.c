@@ -57,6 +57,21 @@ int channel_next_record(Channel* channel) {
   return 1;
 }
 
+int channel_fill(Channel* channel, uint8_t* to, size_t* size, size_t needs) {
+  while (*size < needs) {
+    if (channel->plain_left == 0) {
+      int found = channel_next_record(channel);
+      if (found <= 0) return found;
+    }
+    size_t missing = needs - *size, count = missing < channel->plain_left ? missing : channel->plain_left;
+    memcpy(to + *size, channel->plain, count);
+    *size += count;
+    channel->plain += count;
+    channel->plain_left -= count;
+  }
+  return 1;
+}
+
 bool channel_read(Channel* channel, void* to, uint64_t size) {
   uint8_t* target = to;
   while (size > 0) {

@@ -38,6 +38,10 @@ bool channel_send_raw(Channel* channel, const void* from, size_t size);
  * one that is not valid. */
 int channel_next_record(Channel* channel);
 
+/* Adds what has arrived to a buffer until that has `needs` bytes, without waiting: 1 once it has, 0 where more has to arrive,
+ * -1 for a record that is not valid. */
+int channel_fill(Channel* channel, uint8_t* to, size_t* size, size_t needs);
+
 /* Reads what is there without waiting; false at the end of the stream or for an error. */
 bool channel_receive(Channel* channel);
 

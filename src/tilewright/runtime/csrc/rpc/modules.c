@@ -9,12 +9,16 @@
 #define MOST_IMPORTS 64
 #define MOST_DEVICES 8
 #define FACTORY "GraphExecutorFactory"
+#define PROGRAM "VMExecutable"
+
+enum { HAS_VALUE = 1, IS_PARAMETER = 2 };
 
 typedef struct {
   TilewrightObject header;
   void* library; /* of a loaded file; it stays loaded */
   TilewrightGraph* graph;
   TilewrightObject* code; /* the module whose functions the graph calls */
+  uint8_t* inputs;        /* of each input of the graph: HAS_VALUE, IS_PARAMETER */
   /* A model that the library carries: its name, and graph and parameters as graph_factory.py stores them. */
   char model_name[128];
   const char* model;
@@ -28,6 +32,7 @@ static void delete_module(void* self, int flags) {
   if (flags & TW_DELETE_VALUE) {
     tilewright_graph_release(module->graph);
     tilewright_object_release(module->code);
+    free(module->inputs);
     for (int32_t i = 0; i < module->num_imports; ++i) tilewright_object_release(module->imports[i]);
   }
   if (flags & TW_DELETE_MEMORY) free(module);
@@ -42,6 +47,8 @@ static Module* new_module(void) {
   tw_object_init(&module->header, TYPE_MODULE, delete_module);
   return module;
 }
+
+TilewrightGraph* module_graph(const TilewrightObject* module) { return ((const Module*)(const void*)module)->graph; }
 
 const char* module_type_key(const TilewrightObject* module) {
   return ((const Module*)(const void*)module)->graph != NULL ? "GraphExecutor" : "library";
@@ -64,6 +71,11 @@ static int32_t damaged(void) { return tw_fail("ValueError", "the model in the li
 
 static int32_t keep_model(void* context, const char* type_key, const char* content, uint64_t size) {
   Module* module = context;
+  if (strcmp(type_key, PROGRAM) == 0) {
+    return tw_fail("NotImplementedError",
+                   "the archive is a program of the virtual machine, which this small server does not run: build it with relay.build "
+                   "for the graph executor, or use the server in Python (python -m tilewright.exec.rpc_server)");
+  }
   if (strcmp(type_key, FACTORY) != 0 || module->model != NULL) return 0;
   module->model = content;
   module->model_size = size;
@@ -101,9 +113,25 @@ static Module* new_graph(const char* json, TilewrightObject* code, const DLDevic
   if (module == NULL) return NULL;
   tilewright_object_retain(code);
   module->code = code;
-  if (tilewright_graph_create_on(json, strlen(json), find_for_graph, code, devices, num_devices, &module->graph) == 0) return module;
+  if (tilewright_graph_create_on(json, strlen(json), find_for_graph, code, devices, num_devices, &module->graph) == 0) {
+    module->inputs = calloc((size_t)tilewright_graph_num_inputs(module->graph) + 1, 1);
+    if (module->inputs != NULL) return module;
+    tw_fail("MemoryError", "no memory for a graph");
+  }
   tilewright_object_release(&module->header);
   return NULL;
+}
+
+static int32_t mark_parameter(void* context, const char* name, const DLTensor* tensor) {
+  (void)tensor;
+  Module* module = context;
+  int32_t index = tilewright_graph_input_index(module->graph, name);
+  if (index >= 0) module->inputs[index] = HAS_VALUE | IS_PARAMETER;
+  return 0;
+}
+
+static int32_t load_params_of(Module* module, const char* data, size_t size) {
+  return tilewright_graph_load_params(module->graph, data, size) != 0 ? -1 : tw_for_each_param(data, size, mark_parameter, module);
 }
 
 TilewrightObject* module_of_graph(const char* json, TilewrightObject* library, const DLDevice* devices, int32_t num_devices) {
@@ -133,7 +161,7 @@ static int32_t make_executor(void* self, const TVMFFIAny* args, int32_t num_args
   }
   tw_json_free(&document);
   if (made == NULL) return -1;
-  if (tilewright_graph_load_params(made->graph, params, size) != 0) {
+  if (load_params_of(made, params, size) != 0) {
     tilewright_object_release(&made->header);
     return -1;
   }
@@ -174,7 +202,9 @@ static int32_t set_input(void* self, const TVMFFIAny* args, int32_t num_args, TV
   int32_t index;
   if (num_args != 2 || args[1].type_index != TILEWRIGHT_TENSOR) return tw_fail("TypeError", "set_input takes an input and an array");
   if (entry_of(module, &args[0], true, &index) != 0) return -1;
-  return tilewright_graph_set_input(module->graph, index, tilewright_tensor_dltensor(args[1].v_obj));
+  if (tilewright_graph_set_input(module->graph, index, tilewright_tensor_dltensor(args[1].v_obj)) != 0) return -1;
+  module->inputs[index] |= HAS_VALUE;
+  return 0;
 }
 
 static int32_t get_entry(Module* module, const TVMFFIAny* args, int32_t num_args, bool is_input, TVMFFIAny* result) {
@@ -254,7 +284,48 @@ static int32_t load_params(void* self, const TVMFFIAny* args, int32_t num_args, 
   size_t size;
   if (num_args != 1) return tw_fail("TypeError", "load_params takes bytes");
   if (tilewright_get_bytes(&args[0], &data, &size) != 0) return -1;
-  return tilewright_graph_load_params(((Module*)self)->graph, data, size);
+  return load_params_of(self, data, size);
+}
+
+static int32_t run_node_timed(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  if (num_args != 1 || args[0].type_index != TILEWRIGHT_INT || args[0].v_int64 < 0 || args[0].v_int64 > INT32_MAX) {
+    return tw_fail("TypeError", "run_node_timed takes the number of a node");
+  }
+  uint64_t begin = tw_now_nanoseconds();
+  if (tilewright_graph_run_node(((Module*)self)->graph, (int32_t)args[0].v_int64) != 0) return -1;
+  *result = (TVMFFIAny){.type_index = TILEWRIGHT_FLOAT, .v_float64 = (double)(tw_now_nanoseconds() - begin) * 1e-9};
+  return 0;
+}
+
+static int32_t node_output(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  TilewrightObject* tensor;
+  int32_t numbers[2];
+  if (num_args != 2) return tw_fail("TypeError", "node_output takes the numbers of a node and of one of its outputs");
+  for (int i = 0; i < 2; ++i) {
+    if (args[i].type_index != TILEWRIGHT_INT || args[i].v_int64 < 0 || args[i].v_int64 > INT32_MAX) {
+      return tw_fail("TypeError", "node_output takes the numbers of a node and of one of its outputs");
+    }
+    numbers[i] = (int32_t)args[i].v_int64;
+  }
+  if (tilewright_graph_node_output(((Module*)self)->graph, numbers[0], numbers[1], &tensor) != 0) return -1;
+  return give_tensor(result, tensor);
+}
+
+/* Whether something is true of the input at a position. */
+static int32_t is_so(Module* module, const TVMFFIAny* args, int32_t num_args, uint8_t what, TVMFFIAny* result) {
+  int32_t index;
+  if (num_args != 1) return tw_fail("TypeError", "a number is needed");
+  if (entry_of(module, &args[0], true, &index) != 0) return -1;
+  *result = (TVMFFIAny){.type_index = TILEWRIGHT_BOOL, .v_int64 = (module->inputs[index] & what) != 0};
+  return 0;
+}
+
+static int32_t input_has_value(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  return is_so(self, args, num_args, HAS_VALUE, result);
+}
+
+static int32_t input_is_parameter(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  return is_so(self, args, num_args, IS_PARAMETER, result);
 }
 
 static const struct {
@@ -270,6 +341,10 @@ static const struct {
                           {"get_output_index", get_output_index},
                           {"get_input_name", get_input_name},
                           {"get_output_name", get_output_name},
+                          {"run_node_timed", run_node_timed},
+                          {"node_output", node_output},
+                          {"input_has_value", input_has_value},
+                          {"input_is_parameter", input_is_parameter},
                           {"load_params", load_params}};
 
 /* ---- functions by name ---- */

@@ -13,6 +13,9 @@ TilewrightObject* module_of_system(void);
 /* A graph executor over the functions of a module (NULL: the server's own); NULL with an error. */
 TilewrightObject* module_of_graph(const char* json, TilewrightObject* library, const DLDevice* devices, int32_t num_devices);
 
+/* The graph of an executor; NULL for any other module. */
+TilewrightGraph* module_graph(const TilewrightObject* module);
+
 const char* module_type_key(const TilewrightObject* module);
 
 /* A new reference to a function of a module, or of what it imports; NULL, without an error, where there is none. */

@@ -1,4 +1,4 @@
-/* The responder's side of Noise_NNpsk0_25519_ChaChaPoly_SHA256, revision 34 of the Noise framework. */
+/* Both sides of Noise_NNpsk0_25519_ChaChaPoly_SHA256, revision 34 of the Noise framework. */
 #ifndef TILEWRIGHT_RPC_NOISE_H_
 #define TILEWRIGHT_RPC_NOISE_H_
 
@@ -31,5 +31,17 @@ bool noise_open(NoiseCipher* cipher, const uint8_t* associated, size_t associate
 bool noise_respond(const uint8_t key[NOISE_KEY_BYTES], const uint8_t* prologue, size_t prologue_size,
                    const uint8_t ephemeral[X25519_BYTES], const uint8_t message[NOISE_MESSAGE_BYTES],
                    uint8_t answer[NOISE_MESSAGE_BYTES], NoiseCipher* receives, NoiseCipher* sends);
+
+/* The initiator's side: what is kept between its message and the answer. */
+typedef struct {
+  uint8_t hash[SHA256_BYTES], chaining_key[SHA256_BYTES], ephemeral[X25519_BYTES];
+} NoiseInitiator;
+
+/* Makes the first message. `ephemeral` is the private key of this one handshake. */
+bool noise_initiate(NoiseInitiator* initiator, const uint8_t key[NOISE_KEY_BYTES], const uint8_t* prologue, size_t prologue_size,
+                    const uint8_t ephemeral[X25519_BYTES], uint8_t message[NOISE_MESSAGE_BYTES]);
+
+/* Reads the answer, which proves that the responder has the key; false if it has not. Wipes the initiator. */
+bool noise_finish(NoiseInitiator* initiator, const uint8_t answer[NOISE_MESSAGE_BYTES], NoiseCipher* sends, NoiseCipher* receives);
 
 #endif

@@ -89,6 +89,12 @@ static void send_opened(Pending* pending, const ServerRules* rules, uint32_t sec
   writer_free(&writer);
 }
 
+/* True for the match key under which the tracker lends the device now. */
+static bool is_match(const char* match, const char* label) {
+  size_t size = strlen(match);
+  return size > 0 && strlen(label) == size && equal_in_constant_time((const uint8_t*)match, (const uint8_t*)label, size);
+}
+
 /* True if the session may begin; otherwise the client was told why. */
 static bool open_session(Pending* pending, const ServerRules* rules, uint32_t* seconds) {
   Reader reader = {pending->first + FRAME_HEADER, pending->first + pending->first_size, false};
@@ -101,7 +107,9 @@ static bool open_session(Pending* pending, const ServerRules* rules, uint32_t* s
   *seconds = read_u32(&reader);
   int32_t status = read_end(&reader);
   if (status == 0 && version != 1) status = tw_fail("ProtocolError", "version %u of the protocol; this server has version 1", version);
-  if (status == 0 && label[0] != 0 && strcmp(label, rules->label) != 0) {
+  if (status == 0 && rules->match != NULL && !is_match(rules->match, label)) {
+    status = tw_fail("PermissionError", "this server is lent by its tracker: ask that for the device");
+  } else if (status == 0 && rules->match == NULL && label[0] != 0 && strcmp(label, rules->label) != 0) {
     status = tw_fail("PermissionError", "this server is %s, not %.200s", rules->label[0] != 0 ? rules->label : "without a label", label);
   }
   free(label);
@@ -116,20 +124,12 @@ static bool open_session(Pending* pending, const ServerRules* rules, uint32_t* s
 
 /* Takes bytes of the first frame out of what has arrived: 1 once it is complete, 0 to wait, -1 to refuse. */
 static int take_first(Pending* pending) {
-  Channel* channel = &pending->channel;
   for (;;) {
     size_t needs = frame_needs(pending);
     if (needs == 0) return -1;
     if (pending->first_size == needs) return needs > FRAME_HEADER ? 1 : -1;
-    if (channel->plain_left == 0) {
-      int found = channel_next_record(channel);
-      if (found <= 0) return found;
-    }
-    size_t missing = needs - pending->first_size, count = missing < channel->plain_left ? missing : channel->plain_left;
-    memcpy(pending->first + pending->first_size, channel->plain, count);
-    pending->first_size += count;
-    channel->plain += count;
-    channel->plain_left -= count;
+    int found = channel_fill(&pending->channel, pending->first, &pending->first_size, needs);
+    if (found <= 0) return found;
   }
 }
 

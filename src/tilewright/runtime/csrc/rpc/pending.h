@@ -7,6 +7,7 @@
 typedef struct {
   const uint8_t* key; /* NULL: none */
   const char* label;
+  const char* match; /* what the tracker gives to clients, empty while the device is in use; NULL: there is no tracker */
   uint32_t most_seconds; /* of a session; 0: any number */
   uint64_t most_bulk;
 } ServerRules;

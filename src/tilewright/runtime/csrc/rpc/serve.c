@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../device.h"
+#include "graph_profile.h"
 #include "modules.h"
 
 /* A request while it is handled: what is read of it, and the value of the answer. A handler that answers something else
@@ -432,10 +433,15 @@ static int32_t ping(Request* request) { return read_end(&request->reader); }
 
 static int32_t echo(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
   (void)self;
-  if (num_args != 1) return tw_fail("TypeError", "testing.echo takes one value");
+  if (num_args < 1) return tw_fail("TypeError", "testing.echo takes a value");
   *result = args[0];
   if (args[0].type_index >= TILEWRIGHT_FIRST_OBJECT) tilewright_object_retain(args[0].v_obj);
   return 0;
+}
+
+static int32_t fail_with_message(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  (void)args, (void)num_args, (void)result;
+  return tw_fail("RuntimeError", "%s", (const char*)self);
 }
 
 static const char* text_of(const TVMFFIAny* args, int32_t num_args, int32_t index, const char* what) {
@@ -447,6 +453,22 @@ static const char* text_of(const TVMFFIAny* args, int32_t num_args, int32_t inde
     text = NULL;
   }
   return text;
+}
+
+/* A function that fails with a message. */
+static int32_t make_failing(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  (void)self;
+  const char* message = text_of(args, num_args, 0, "the message");
+  TilewrightObject* function;
+  if (message == NULL) return -1;
+  char* kept = strdup(message);
+  if (kept == NULL) return tw_fail("MemoryError", "no memory for a message");
+  if (tilewright_function_create(fail_with_message, kept, kept, free, &function) != 0) {
+    free(kept);
+    return -1;
+  }
+  *result = (TVMFFIAny){.type_index = TILEWRIGHT_FUNCTION, .v_obj = function};
+  return 0;
 }
 
 static int32_t upload(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
@@ -521,7 +543,10 @@ static const struct {
   TilewrightFunction call;
 } own_functions[] = {{"tvm.rpc.server.upload", upload},       {"tvm.rpc.server.download", download},
                      {"tvm.rpc.server.remove", remove_file},  {"tvm.rpc.server.load_module", load_file},
-                     {"tvm.graph_executor.create", create_graph}, {"testing.echo", echo}};
+                     {"tvm.graph_executor.create", create_graph}, {"testing.echo", echo},
+                     {"testing.test_raise_error_callback", make_failing},
+                     {"tilewright.graph.node_names", graph_node_names}, {"tilewright.graph.run_timed", graph_run_timed},
+                     {"tilewright.graph.time_node", graph_time_node}};
 
 TilewrightObject* own_function_of(Session* session, const char* name) {
   for (size_t i = 0; i < sizeof own_functions / sizeof own_functions[0]; ++i) {

@@ -3,7 +3,6 @@
  * One process accepts connections. A connection that has proved that it knows the key gets a child process with a folder
  * of its own; the parent ends the child at its time limit, and removes the folder. */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -19,16 +18,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "addresses.h"
 #include "pending.h"
 #include "serve.h"
+#include "tracker.h"
 
 #define MOST_PENDING 64
 #define MOST_SESSIONS 64
 #define SECONDS_TO_OPEN 10
+#define SECONDS_OF_GRACE 1
 #define SECOND ((uint64_t)1000000000)
 
 typedef struct {
-  const char *host, *port, *key_file, *parent_folder;
+  const char *host, *port, *key_file, *parent_folder, *tracker, *own_host;
   uint64_t most_folder;
   int most_sessions;
   int reads, writes; /* of the one session; -1: listen */
@@ -38,12 +40,14 @@ typedef struct {
 typedef struct {
   pid_t process;
   uint64_t deadline; /* 0: none */
+  int connection;    /* only to see when the client is gone; -1: not watched */
   char folder[512];
 } Running;
 
 static Options options = {.host = "127.0.0.1",
                           .port = "9090",
                           .parent_folder = "/tmp",
+                          .own_host = "",
                           .most_folder = (uint64_t)4 << 30,
                           .most_sessions = 8,
                           .reads = -1,
@@ -51,6 +55,7 @@ static Options options = {.host = "127.0.0.1",
 static uint8_t key[NOISE_KEY_BYTES];
 static Pending* waiting[MOST_PENDING];
 static Running running[MOST_SESSIONS];
+static Tracker tracker;
 static int num_running;
 static int wake_up[2];
 static volatile sig_atomic_t is_ending;
@@ -68,7 +73,9 @@ static const char usage[] =
     "  --host ADDRESS         where to listen (127.0.0.1); any other machine needs a key\n"
     "  --port NUMBER          (9090); 0: one that is free\n"
     "  --key-file FILE        64 hexadecimal digits, as `tilewright rpc keygen` makes them\n"
-    "  --label NAME           what clients ask a tracker for\n"
+    "  --label NAME, --key NAME   the kind of device, by which clients ask for it; not a secret\n"
+    "  --tracker HOST:PORT    offer the device there, to one client at a time\n"
+    "  --custom-addr HOST     where clients find this server, if not where the tracker sees it\n"
     "  --folder PATH          where the folders of sessions are made (/tmp)\n"
     "  --folder-bytes NUMBER  the most that a session may upload (4 GiB)\n"
     "  --bulk-bytes NUMBER    the largest array or file (1 GiB)\n"
@@ -152,8 +159,13 @@ static int parse_options(int count, char** arguments) {
       options.port = value;
     } else if (strcmp(name, "--key-file") == 0) {
       options.key_file = value;
-    } else if (strcmp(name, "--label") == 0) {
+    } else if (strcmp(name, "--label") == 0 || strcmp(name, "--key") == 0) {
       options.rules.label = value;
+    } else if (strcmp(name, "--tracker") == 0) {
+      options.tracker = value;
+      if (tracker_parse(&tracker, value) != 0) return -1;
+    } else if (strcmp(name, "--custom-addr") == 0) {
+      options.own_host = value;
     } else if (strcmp(name, "--folder") == 0) {
       options.parent_folder = value;
     } else if (strcmp(name, "--folder-bytes") == 0) {
@@ -169,6 +181,10 @@ static int parse_options(int count, char** arguments) {
     } else {
       return complain("unknown option; --help lists them", name);
     }
+  }
+  size_t label = strlen(options.rules.label);
+  if (options.tracker != NULL && (label == 0 || label > MOST_LABEL)) {
+    return complain("a server at a tracker needs --key NAME, of at most 200 bytes, by which clients ask for the device", options.tracker);
   }
   return 0;
 }
@@ -203,6 +219,13 @@ static bool start_session(Pending* pending, uint32_t seconds, int listener) {
     if (listener >= 0) close(listener);
     close(wake_up[0]);
     close(wake_up[1]);
+    if (tracker.channel != NULL) {
+      close(tracker.channel->reads);
+      wipe(tracker.channel, sizeof *tracker.channel);
+    }
+    for (int i = 0; i < num_running; ++i) {
+      if (running[i].connection >= 0) close(running[i].connection);
+    }
     for (int i = 0; i < MOST_PENDING; ++i) {
       if (waiting[i] == NULL || waiting[i] == pending) continue;
       close(waiting[i]->channel.reads);
@@ -219,6 +242,7 @@ static bool start_session(Pending* pending, uint32_t seconds, int listener) {
   Running* made = &running[num_running++];
   made->process = process;
   made->deadline = seconds == 0 ? 0 : tw_now_nanoseconds() + seconds * SECOND;
+  made->connection = -1;
   memcpy(made->folder, folder.path, sizeof made->folder);
   return true;
 }
@@ -238,14 +262,24 @@ static void look_after_sessions(bool ends_all) {
     }
     kill(-one->process, SIGKILL); /* what it left behind */
     folder_remove(one->folder);
+    if (one->connection >= 0) close(one->connection);
     *one = running[--num_running];
+    if (options.tracker != NULL && !ends_all) tracker_offer(&tracker);
   }
+}
+
+/* The client of a session is gone: it may finish what it can finish at once. */
+static void client_gone(Running* one) {
+  uint64_t end = tw_now_nanoseconds() + SECONDS_OF_GRACE * SECOND;
+  close(one->connection);
+  one->connection = -1;
+  if (one->deadline == 0 || one->deadline > end) one->deadline = end;
 }
 
 /* ---- connections ---- */
 
 static void drop(int index) {
-  close(waiting[index]->channel.reads);
+  if (waiting[index]->channel.reads >= 0) close(waiting[index]->channel.reads);
   wipe(waiting[index], sizeof *waiting[index]);
   free(waiting[index]);
   waiting[index] = NULL;
@@ -260,21 +294,6 @@ static int free_place(void) {
   }
   drop(oldest);
   return oldest;
-}
-
-static bool is_loopback(const struct sockaddr* address) {
-  if (address->sa_family == AF_INET) {
-    struct sockaddr_in ip;
-    memcpy(&ip, address, sizeof ip);
-    return ntohl(ip.sin_addr.s_addr) >> 24 == 127;
-  }
-  if (address->sa_family == AF_INET6) {
-    struct sockaddr_in6 ip;
-    memcpy(&ip, address, sizeof ip);
-    const uint8_t* bytes = ip.sin6_addr.s6_addr;
-    return IN6_IS_ADDR_LOOPBACK(&ip.sin6_addr) || (IN6_IS_ADDR_V4MAPPED(&ip.sin6_addr) && bytes[12] == 127);
-  }
-  return false;
 }
 
 static void accept_connection(int listener) {
@@ -311,7 +330,13 @@ static void advance(int index, int listener) {
   if (progress == PENDING_OPENED && num_running < options.most_sessions) {
     int descriptor = pending->channel.reads;
     fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
-    start_session(pending, seconds, listener);
+    if (start_session(pending, seconds, listener)) {
+      running[num_running - 1].connection = descriptor;
+      pending->channel.reads = -1;
+      if (options.tracker != NULL) tracker_withdraw(&tracker);
+    } else if (options.tracker != NULL) {
+      tracker_offer(&tracker);
+    }
   }
   drop(index);
 }
@@ -357,32 +382,61 @@ static int time_to_wait(void) {
   for (int i = 0; i < num_running; ++i) {
     if (running[i].deadline != 0 && running[i].deadline < next) next = running[i].deadline;
   }
+  if (options.tracker != NULL && tracker.next < next) next = tracker.next;
   return next <= now ? 0 : (int)((next - now) / 1000000 + 1);
+}
+
+/* Goes on with the connections that have something to read, and drops those that have waited too long. */
+static void look_after_connections(const struct pollfd* watched, const int* places, int count, int listener) {
+  uint64_t now = tw_now_nanoseconds();
+  for (int i = 0; i < count; ++i) {
+    if (watched[i].revents != 0) {
+      advance(places[i], listener);
+    } else if (waiting[places[i]]->deadline <= now) {
+      drop(places[i]);
+    }
+  }
 }
 
 static void serve_connections(int listener) {
   while (!is_ending) {
-    struct pollfd watched[2 + MOST_PENDING] = {{wake_up[0], POLLIN, 0}, {listener, POLLIN, 0}};
-    int places[MOST_PENDING], count = 0;
+    struct pollfd watched[3 + MOST_SESSIONS + MOST_PENDING] = {{wake_up[0], POLLIN, 0}, {listener, POLLIN, 0}, {-1, 0, 0}};
+    int places[MOST_PENDING], count = 0, sessions = num_running;
+    if (options.tracker != NULL) watched[2] = (struct pollfd){tracker_descriptor(&tracker), tracker_events(&tracker), 0};
+    for (int i = 0; i < sessions; ++i) watched[3 + i] = (struct pollfd){running[i].connection, POLLRDHUP, 0};
+    struct pollfd* pending = watched + 3 + sessions;
     for (int i = 0; i < MOST_PENDING; ++i) {
       if (waiting[i] == NULL) continue;
       places[count] = i;
-      watched[2 + count++] = (struct pollfd){waiting[i]->channel.reads, POLLIN, 0};
+      pending[count++] = (struct pollfd){waiting[i]->channel.reads, POLLIN, 0};
     }
-    if (poll(watched, (nfds_t)(2 + count), time_to_wait()) < 0 && errno != EINTR) break;
+    if (poll(watched, (nfds_t)(3 + sessions + count), time_to_wait()) < 0 && errno != EINTR) break;
     char drained[64];
     if (watched[0].revents != 0) (void)!read(wake_up[0], drained, sizeof drained);
-    look_after_sessions(false);
-    uint64_t now = tw_now_nanoseconds();
-    for (int i = 0; i < count; ++i) {
-      if (watched[2 + i].revents != 0) {
-        advance(places[i], listener);
-      } else if (waiting[places[i]]->deadline <= now) {
-        drop(places[i]);
-      }
+    for (int i = 0; i < sessions; ++i) {
+      if (watched[3 + i].revents != 0) client_gone(&running[i]);
     }
+    look_after_sessions(false);
+    if (options.tracker != NULL) tracker_advance(&tracker, watched[2].revents != 0);
+    look_after_connections(pending, places, count, listener);
     if (watched[1].revents != 0) accept_connection(listener);
   }
+}
+
+/* Offers the device at the tracker, for clients that connect to where this server listens. */
+static void begin_tracker(int listener) {
+  struct sockaddr_storage address;
+  socklen_t size = sizeof address;
+  char port[16] = "0";
+  getsockname(listener, (struct sockaddr*)&address, &size);
+  getnameinfo((struct sockaddr*)&address, size, NULL, 0, port, sizeof port, NI_NUMERICSERV);
+  tracker.label = options.rules.label;
+  tracker.own_host = options.own_host;
+  tracker.own_port = (uint32_t)atoi(port);
+  tracker.key = options.rules.key;
+  options.rules.match = tracker.match;
+  tracker_offer(&tracker);
+  tracker_advance(&tracker, false);
 }
 
 /* One session over pipes, for tests and for programs that start the server themselves. */
@@ -418,6 +472,7 @@ int main(int count, char** arguments) {
   if (options.reads >= 0) return serve_pipes();
   int listener = listen_at();
   if (listener < 0) return 2;
+  if (options.tracker != NULL) begin_tracker(listener);
   serve_connections(listener);
   look_after_sessions(true);
   return 0;
