@@ -22,11 +22,11 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "support.errors": "TVMError=TilewrightError register_error",
     },
     "_ffi.registry": {
-        "compat.ffi": "_init_api register_object",
+        "compat.ffi": "_init_api extract_ext_funcs register_extension register_object",
         "runtime.registry": "get_global_func list_global_func_names register_func remove_global_func",
     },
     "_ffi.runtime_ctypes": {
-        "compat.ffi": "ArgTypeCode DataTypeCode TVMByteArray",
+        "compat.ffi": "ArgTypeCode DataTypeCode ObjectRValueRef TVMByteArray",
         "runtime.device": "Device",
         "runtime.library": "TVMArray=DLTensor",
         "support.dtype": "DataType",
@@ -103,7 +103,10 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.from_text": "fromtext parse parse_expr",
         "relay.parser": "SpanCheck",
     },
-    "relay.analysis.analysis": {"relay.analysis": "*"},
+    "relay.analysis.analysis": {
+        "relay.analysis": "*",
+        "relay.transform.lib.extract_fused": "extract_fused_functions",
+    },
     "relay.analysis._ffi_api": {"compat.type_solver": "_test_type_solver=TypeSolver"},
     "relay.backend.contrib.uma": {"relay.backend.byoc.uma": "*"},
     "relay.backend.contrib.uma.api": {},
@@ -114,8 +117,10 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.backend.implementation": "get_valid_implementations select_implementation",
         "relay.backend.te_compiler": "LoweredOutput get_shape lower_call",
     },
+    "relay.frontend.change_datatype": {"compat.change_datatype": "ChangeDatatype"},
     "relay.frontend.tensorflow2": {"relay.frontend.tensorflow": "from_tensorflow"},
     "relay.frontend.pytorch": {
+        "compat.torch": "PyTorchOpConverter convert_params get_attr_chains get_use_chains",
         "relay.frontend.torch.script.model": "from_pytorch",
         "relay.frontend.torch.script.utilities": "get_all_op_names",
     },
@@ -161,6 +166,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "ir.expr": "DataProducer",
     },
     "tir.expr": {
+        "compat.expressions": "IntImmEnum div_ambiguity_error",
         "ir.expr": "*",
         "ir.op": "CallEffectKind",
     },
@@ -217,6 +223,11 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     },
     "relay.expr": {"relay.expr_functor": "bind"},
     "relay.frontend.common": {"compat.frontend_common": "*"},
+    "relay.frontend.onnx": {"compat.onnx": "*"},
+    "relay.frontend.tflite": {
+        "compat.tflite_helpers": "*",
+        "relay.frontend.tflite.converter": "TensorWrapper",
+    },
     "relay.op": {"relay.expr": "const"},
     "relay.op.op": {"relay.op.annotation.debug": "debug"},
     "relay.testing": {"relay.testing.checking": "_np_randn_from_type=random_values"},
@@ -228,7 +239,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     },
     "runtime.module": {"runtime.loading": "enabled load_module system_lib"},
     "target.target": {
-        "target.constructors": ("arm_cpu bifrost cuda hexagon intel_graphics mali rasp riscv_cpu rocm vta"),
+        "target.constructors": ("arm_cpu bifrost cuda hexagon intel_graphics mali micro rasp riscv_cpu rocm vta"),
     },
     "te.operation": {
         "te.create_prim_func": "create_prim_func create_prim_func_from_outputs",
@@ -242,9 +253,11 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "te.scan": "ScanOp",
         "te.tensor_intrin": "TensorComputeOp TensorIntrinCall",
     },
+    "support": {"compat.frontend_test_module": "FrontendTestModule"},
     "tir.op": {"tir.reducer": "comm_reducer"},
     "testing": {"compat.absent_devices": "ethosn_available"},
     "topi": {"topi.utils": "get_const_tuple"},
+    "topi.image.resize": {"compat.resize_pixels": "*"},
     "topi.testing": {"compat.testing_schedules": "*"},
 }
 """Names that TVM and the core have in different modules, both of which exist in the core."""
