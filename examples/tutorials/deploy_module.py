@@ -7,7 +7,6 @@ import json
 import tarfile
 
 import numpy as np
-
 import tvm
 import tvm.testing
 from tvm import relay
@@ -26,7 +25,9 @@ def check(executor):
     """Run a loaded executor and compare."""
     executor.set_input("x", tvm.nd.array(data))
     executor.run()
-    tvm.testing.assert_allclose(executor.get_output(0, tvm.nd.empty((2, 3))).numpy(), wanted, rtol=1e-4, atol=1e-5)
+    tvm.testing.assert_allclose(
+        executor.get_output(0, tvm.nd.empty((2, 3))).numpy(), wanted, rtol=1e-4, atol=1e-5
+    )
 
 
 lib = relay.build(mod, target="llvm", params=params)
@@ -50,5 +51,5 @@ with tvm.transform.PassContext(opt_level=3, config={"tir.disable_vectorize": Tru
     micro = relay.build(mod, target="c -runtime=c --system-lib", params=params)
 tvm.micro.export_model_library_format(micro, temp.relpath("model.tar"))
 with tarfile.open(temp.relpath("model.tar")) as archive:
-    names = archive.getnames()
-assert "./metadata.json" in names and any(name.endswith(".c") for name in names)
+    names = [name.removeprefix("./") for name in archive.getnames()]
+assert "metadata.json" in names and any(name.endswith(".c") for name in names)

@@ -4,7 +4,6 @@ Run it:  python -m tilewright.as_tvm examples/tutorials/extern_calls.py
 """
 
 import numpy as np
-
 import tvm
 import tvm.testing
 from tvm import te

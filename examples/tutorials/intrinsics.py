@@ -4,7 +4,6 @@ Run it:  python -m tilewright.as_tvm examples/tutorials/intrinsics.py
 """
 
 import numpy as np
-
 import tvm
 import tvm.testing
 from tvm import te
@@ -19,7 +18,7 @@ a, b = tvm.nd.array(data), tvm.nd.empty((50,))
 def run(computed):
     """The values of a tensor that is computed from A."""
     s = te.create_schedule(computed.op)
-    outer, inner = s[computed].split(computed.op.axis[0], factor=8)
+    _, inner = s[computed].split(computed.op.axis[0], factor=8)
     s[computed].vectorize(inner)
     tvm.build(s, [A, computed], "llvm", name="computed")(a, b)
     return b.numpy()
@@ -28,7 +27,8 @@ def run(computed):
 tvm.testing.assert_allclose(run(te.compute(A.shape, lambda i: te.exp(A[i]))), np.exp(data), rtol=1e-5)
 by_name = te.compute(A.shape, lambda i: tvm.tir.call_pure_extern("float32", "expf", A[i]))
 tvm.testing.assert_allclose(run(by_name), np.exp(data), rtol=1e-5)
-several = te.compute(A.shape, lambda i: te.tanh(te.log(A[i])) * te.sqrt(A[i]) + te.popcount(te.const(7, "int32")))
+bits = te.popcount(tvm.tir.const(7, "int32"))
+several = te.compute(A.shape, lambda i: te.tanh(te.log(A[i])) * te.sqrt(A[i]) + bits)
 tvm.testing.assert_allclose(run(several), np.tanh(np.log(data)) * np.sqrt(data) + 3, rtol=1e-5)
 
 

@@ -4,7 +4,6 @@ Run it:  python -m tilewright.as_tvm examples/tutorials/sparse_kernels.py
 """
 
 import numpy as np
-
 import tvm
 import tvm.testing
 from tvm import te
@@ -39,7 +38,9 @@ def spmm(reduce, identity):
                     out[row * feat + f] = reduce(out[row * feat + f], message)
         return ib.get()
 
-    Out = te.extern((num_rows, feat), [Indptr, Indices, Weights, Feat], generate, dtype="float32", name="spmm")
+    Out = te.extern(
+        (num_rows, feat), [Indptr, Indices, Weights, Feat], generate, dtype="float32", name="spmm"
+    )
     return tvm.build(te.create_schedule(Out.op), [Indptr, Indices, Weights, Feat, Out], "llvm")
 
 

@@ -7,7 +7,6 @@ import logging
 import tempfile
 
 import numpy as np
-
 import tvm
 import tvm.testing
 from tvm import auto_scheduler, autotvm, te

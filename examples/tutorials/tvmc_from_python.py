@@ -9,7 +9,6 @@ import tempfile
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-
 from tvm.driver import tvmc
 
 work = tempfile.mkdtemp()
@@ -32,7 +31,9 @@ package = tvmc.compile(model, target="llvm", package_path=os.path.join(work, "la
 data = rng.standard_normal((2, 4), "float32")
 result = tvmc.run(package, device="cpu", inputs={"data": data})
 print(result)
-np.testing.assert_allclose(result.get_output("output_0"), np.maximum(data @ weight.T, 0), rtol=1e-4, atol=1e-5)
+np.testing.assert_allclose(
+    result.get_output("output_0"), np.maximum(data @ weight.T, 0), rtol=1e-4, atol=1e-5
+)
 
 # A package is a file: it runs without the model.
 again = tvmc.TVMCPackage(package_path=package.package_path)

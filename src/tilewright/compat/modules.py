@@ -224,6 +224,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     "relay.expr": {"relay.expr_functor": "bind"},
     "relay.frontend.common": {"compat.frontend_common": "*"},
     "relay.frontend.onnx": {"compat.onnx": "*"},
+    "relay.frontend.tensorflow": {"compat.tensorflow_graphs": "*"},
     "relay.frontend.tflite": {
         "compat.tflite_helpers": "*",
         "relay.frontend.tflite.converter": "TensorWrapper",
@@ -239,7 +240,9 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     },
     "runtime.module": {"runtime.loading": "enabled load_module system_lib"},
     "target.target": {
-        "target.constructors": ("arm_cpu bifrost cuda hexagon intel_graphics mali micro rasp riscv_cpu rocm vta"),
+        "target.constructors": (
+            "arm_cpu bifrost cuda hexagon intel_graphics mali micro rasp riscv_cpu rocm vta"
+        ),
     },
     "te.operation": {
         "te.create_prim_func": "create_prim_func create_prim_func_from_outputs",

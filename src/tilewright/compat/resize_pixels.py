@@ -27,7 +27,9 @@ def _indices(indices: Sequence[Any], layout: str, letters: str) -> list[Any]:
     places = {letter: place for place, letter in enumerate(one for one in layout if not one.isdigit())}
     missing = [letter for letter in f"NC{letters}" if letter not in places]
     if missing or len(places) > len(indices):
-        raise OpAttributeInvalid(f"the layout {layout!r} is not one of {len(indices)} axes with N, C and {letters}")
+        raise OpAttributeInvalid(
+            f"the layout {layout!r} is not one of {len(indices)} axes with N, C and {letters}"
+        )
     return [indices[places[letter]] if letter in places else 0 for letter in f"NC{letters}"] + [
         indices[places[letter]] if letter in places else 0 for letter in "cn"
     ]
@@ -115,7 +117,9 @@ def get_closest_index(in_x: Any, rounding_method: str, boxes: Any) -> Any:
     """The integer that a rounding method takes for a position: ``round`` with boxes, ``floor`` without, by default."""
     method = rounding_method or ("floor" if boxes is None else "round")
     if method not in ROUNDING:
-        raise OpAttributeInvalid(f"a rounding method is one of {', '.join(ROUNDING)}, not {rounding_method!r}")
+        raise OpAttributeInvalid(
+            f"a rounding method is one of {', '.join(ROUNDING)}, not {rounding_method!r}"
+        )
     # Positions that should be whole are not always, by a rounding of the scale.
     shifted = in_x + tir.const(1e-5, "float32") if method == "floor" else in_x
     return Real(shifted).nearest(method).astype("int32")

@@ -72,13 +72,37 @@ CASES: list[Case] = [
     ("InstanceNorm", "InstanceNormalization", 6, {}, [IMAGE, real(2), real(2)]),
     ("Conv", "Conv", 11, WINDOW, [IMAGE, real(3, 2, 3, 3), real(3)]),
     ("ConvTranspose", "ConvTranspose", 11, {"strides": [2, 2]}, [IMAGE, real(2, 3, 3, 3)]),
-    ("ConvInteger", "ConvInteger", 10, {}, [np.arange(16, dtype="uint8").reshape(1, 1, 4, 4), np.ones((1, 1, 2, 2), "uint8"), np.uint8(1).reshape(())]),
+    (
+        "ConvInteger",
+        "ConvInteger",
+        10,
+        {},
+        [
+            np.arange(16, dtype="uint8").reshape(1, 1, 4, 4),
+            np.ones((1, 1, 2, 2), "uint8"),
+            np.uint8(1).reshape(()),
+        ],
+    ),
     ("Gemm", "Gemm", 13, {"alpha": 0.5, "transB": 1}, [ROW, real(2, 4), real(2)]),
     ("MatMul", "MatMul", 13, {}, [ROW, real(4, 2)]),
     ("Mod", "Mod", 13, {}, [whole(7, -7, 5), whole(3, 3, -3)]),
     ("Pow", "Pow", 13, {}, [np.abs(ROW), np.float32(1.5).reshape(())]),
     ("Reciprocal", "Reciprocal", 13, {}, [ROW + 2]),
-    *((name, name, 13, {}, [ROW]) for name in ("Softplus", "Softsign", "Sign", "Erf", "Softmax", "LogSoftmax", "Hardmax", "Shape", "Flatten", "NonZero")),
+    *(
+        (name, name, 13, {}, [ROW])
+        for name in (
+            "Softplus",
+            "Softsign",
+            "Sign",
+            "Erf",
+            "Softmax",
+            "LogSoftmax",
+            "Hardmax",
+            "Shape",
+            "Flatten",
+            "NonZero",
+        )
+    ),
     ("Elu", "Elu", 6, {"alpha": 0.7}, [ROW]),
     ("Celu", "Celu", 12, {"alpha": 0.7}, [ROW]),
     ("Selu", "Selu", 6, {}, [ROW]),
@@ -87,7 +111,10 @@ CASES: list[Case] = [
     ("ThresholdedRelu", "ThresholdedRelu", 10, {"alpha": 0.2}, [ROW]),
     ("Prelu", "PRelu", 9, {}, [IMAGE, real(2, 1, 1)]),
     ("Clip", "Clip", 11, {}, [ROW, np.float32(-0.2).reshape(()), np.float32(0.3).reshape(())]),
-    *((name, other, 13, {}, [ROW, real(3, 4), real(4)]) for name, other in (("Sum", "Sum"), ("Mean", "Mean"), ("Maximum", "Max"), ("Minimum", "Min"))),
+    *(
+        (name, other, 13, {}, [ROW, real(3, 4), real(4)])
+        for name, other in (("Sum", "Sum"), ("Mean", "Mean"), ("Maximum", "Max"), ("Minimum", "Min"))
+    ),
     ("Reshape", "Reshape", 13, {}, [ROW, whole(2, -1)]),
     ("DepthToSpace", "DepthToSpace", 13, {"blocksize": 2}, [real(1, 8, 2, 3)]),
     ("SpaceToDepth", "SpaceToDepth", 13, {"blocksize": 2}, [real(1, 2, 4, 6)]),
@@ -106,11 +133,30 @@ CASES: list[Case] = [
     ("ScatterND", "ScatterND", 13, {}, [ROW, np.asarray([[1], [0]]), real(2, 4)]),
     ("EyeLike", "EyeLike", 9, {"k": 1}, [ROW]),
     ("LRN", "LRN", 13, {"size": 3}, [IMAGE]),
-    *((name, name, 13, {"axes": [1], "keepdims": 0}, [np.abs(ROW) + 0.5]) for name in ("ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd", "ReduceLogSumExp", "ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceLogSum")),
+    *(
+        (name, name, 13, {"axes": [1], "keepdims": 0}, [np.abs(ROW) + 0.5])
+        for name in (
+            "ReduceMax",
+            "ReduceMin",
+            "ReduceMean",
+            "ReduceProd",
+            "ReduceLogSumExp",
+            "ReduceSumSquare",
+            "ReduceL1",
+            "ReduceL2",
+            "ReduceLogSum",
+        )
+    ),
     ("ReduceSum", "ReduceSum", 13, {}, [ROW, whole(0)]),
     *((name, name, 13, {"axis": 1}, [ROW]) for name in ("ArgMax", "ArgMin")),
     ("OneHot", "OneHot", 11, {}, [whole(0, 2), np.int64(3).reshape(()), np.asarray([0, 1], "float32")]),
-    ("ConstantOfShape", "ConstantOfShape", 9, {"value": numpy_helper.from_array(np.asarray([7], "int32"))}, [whole(2, 3)]),
+    (
+        "ConstantOfShape",
+        "ConstantOfShape",
+        9,
+        {"value": numpy_helper.from_array(np.asarray([7], "int32"))},
+        [whole(2, 3)],
+    ),
     ("Constant", "Constant", 13, {"value": numpy_helper.from_array(ROW)}, []),
     ("Where", "Where", 9, {}, [truth(True, False, True, False), ROW, real(4)]),
     ("Expand", "Expand", 13, {}, [real(1, 4), whole(3, 4)]),
@@ -122,24 +168,107 @@ CASES: list[Case] = [
     ("TopK", "TopK", 11, {}, [ROW, whole(2)]),
     ("Range", "Range", 11, {}, [np.int64(1).reshape(()), np.int64(8).reshape(()), np.int64(3).reshape(())]),
     ("IsInf", "IsInf", 10, {}, [np.asarray([1, np.inf, -np.inf], "float32")]),
-    ("RoiAlign", "RoiAlign", 16, {"output_height": 2, "output_width": 2}, [IMAGE, np.asarray([[0, 0, 3, 3]], "float32"), whole(0)]),
-    ("NonMaxSuppression", "NonMaxSuppression", 11, {}, [np.asarray([[[0, 0, 1, 1], [0, 0, 1, 1.1], [2, 2, 3, 3]]], "float32"), np.asarray([[[0.9, 0.8, 0.7]]], "float32"), whole(3), np.asarray([0.5], "float32")]),
-    ("QuantizeLinear", "QuantizeLinear", 13, {}, [ROW, np.float32(0.01).reshape(()), np.uint8(128).reshape(())]),
-    ("DequantizeLinear", "DequantizeLinear", 19, {}, [np.arange(5, dtype="uint8"), np.float32(0.5).reshape(()), np.uint8(2).reshape(())]),
+    (
+        "RoiAlign",
+        "RoiAlign",
+        16,
+        {"output_height": 2, "output_width": 2},
+        [IMAGE, np.asarray([[0, 0, 3, 3]], "float32"), whole(0)],
+    ),
+    (
+        "NonMaxSuppression",
+        "NonMaxSuppression",
+        11,
+        {},
+        [
+            np.asarray([[[0, 0, 1, 1], [0, 0, 1, 1.1], [2, 2, 3, 3]]], "float32"),
+            np.asarray([[[0.9, 0.8, 0.7]]], "float32"),
+            whole(3),
+            np.asarray([0.5], "float32"),
+        ],
+    ),
+    (
+        "QuantizeLinear",
+        "QuantizeLinear",
+        13,
+        {},
+        [ROW, np.float32(0.01).reshape(()), np.uint8(128).reshape(())],
+    ),
+    (
+        "DequantizeLinear",
+        "DequantizeLinear",
+        19,
+        {},
+        [np.arange(5, dtype="uint8"), np.float32(0.5).reshape(()), np.uint8(2).reshape(())],
+    ),
     ("DynamicQuantizeLinear", "DynamicQuantizeLinear", 11, {}, [ROW]),
-    ("QLinearMatMul", "QLinearMatMul", 10, {}, [np.arange(6, dtype="uint8").reshape(2, 3), np.float32(0.5).reshape(()), np.uint8(1).reshape(()), np.arange(6, dtype="uint8").reshape(3, 2), np.float32(0.25).reshape(()), np.uint8(2).reshape(()), np.float32(0.5).reshape(()), np.uint8(3).reshape(())]),
-    ("QLinearConv", "QLinearConv", 10, {}, [np.arange(16, dtype="uint8").reshape(1, 1, 4, 4), np.float32(0.5).reshape(()), np.uint8(1).reshape(()), np.arange(4, dtype="uint8").reshape(1, 1, 2, 2), np.float32(0.25).reshape(()), np.uint8(2).reshape(()), np.float32(0.5).reshape(()), np.uint8(30).reshape(())]),
-    ("BitShift", "BitShift", 11, {"direction": "LEFT"}, [np.asarray([1, 2], "uint8"), np.asarray([3, 1], "uint8")]),
+    (
+        "QLinearMatMul",
+        "QLinearMatMul",
+        10,
+        {},
+        [
+            np.arange(6, dtype="uint8").reshape(2, 3),
+            np.float32(0.5).reshape(()),
+            np.uint8(1).reshape(()),
+            np.arange(6, dtype="uint8").reshape(3, 2),
+            np.float32(0.25).reshape(()),
+            np.uint8(2).reshape(()),
+            np.float32(0.5).reshape(()),
+            np.uint8(3).reshape(()),
+        ],
+    ),
+    (
+        "QLinearConv",
+        "QLinearConv",
+        10,
+        {},
+        [
+            np.arange(16, dtype="uint8").reshape(1, 1, 4, 4),
+            np.float32(0.5).reshape(()),
+            np.uint8(1).reshape(()),
+            np.arange(4, dtype="uint8").reshape(1, 1, 2, 2),
+            np.float32(0.25).reshape(()),
+            np.uint8(2).reshape(()),
+            np.float32(0.5).reshape(()),
+            np.uint8(30).reshape(()),
+        ],
+    ),
+    (
+        "BitShift",
+        "BitShift",
+        11,
+        {"direction": "LEFT"},
+        [np.asarray([1, 2], "uint8"), np.asarray([3, 1], "uint8")],
+    ),
     ("Unique", "Unique", 11, {}, [np.asarray([2, 1, 1, 3], "float32")]),
     ("Einsum", "Einsum", 12, {"equation": "ij,jk->ik"}, [ROW, real(4, 2)]),
     ("NegativeLogLikelihoodLoss", "NegativeLogLikelihoodLoss", 13, {}, [ROW, whole(0, 3, 1)]),
     ("SoftmaxCrossEntropyLoss", "SoftmaxCrossEntropyLoss", 13, {}, [ROW, whole(0, 3, 1)]),
     ("If", "If", 13, {"then_branch": BODY, "else_branch": BODY}, [np.asarray(True)]),
     ("Loop", "Loop", 13, {"body": STEP}, [np.int64(3).reshape(()), np.asarray(True), real(2)]),
-    ("Momentum", "Momentum", 1, {"alpha": 0.9, "beta": 1.0, "mode": "standard", "norm_coefficient": 0.01}, [np.float32(0.1).reshape(()), np.int64(0).reshape(()), real(3), real(3), real(3)]),
-    ("Adagrad", "Adagrad", 1, {"norm_coefficient": 0.01, "epsilon": 1e-5, "decay_factor": 0.1}, [np.float32(0.1).reshape(()), np.int64(0).reshape(()), real(3), real(3), np.abs(real(3))]),
-    ("Adam", "Adam", 1, {"alpha": 0.9, "beta": 0.99, "norm_coefficient": 0.01, "epsilon": 1e-5}, [np.float32(0.1).reshape(()), np.int64(0).reshape(()), real(3), real(3), real(3), np.abs(real(3))]),
-]  # fmt: skip
+    (
+        "Momentum",
+        "Momentum",
+        1,
+        {"alpha": 0.9, "beta": 1.0, "mode": "standard", "norm_coefficient": 0.01},
+        [np.float32(0.1).reshape(()), np.int64(0).reshape(()), real(3), real(3), real(3)],
+    ),
+    (
+        "Adagrad",
+        "Adagrad",
+        1,
+        {"norm_coefficient": 0.01, "epsilon": 1e-5, "decay_factor": 0.1},
+        [np.float32(0.1).reshape(()), np.int64(0).reshape(()), real(3), real(3), np.abs(real(3))],
+    ),
+    (
+        "Adam",
+        "Adam",
+        1,
+        {"alpha": 0.9, "beta": 0.99, "norm_coefficient": 0.01, "epsilon": 1e-5},
+        [np.float32(0.1).reshape(()), np.int64(0).reshape(()), real(3), real(3), real(3), np.abs(real(3))],
+    ),
+]
 """A class, its operator, an opset, attributes and inputs."""
 
 
@@ -156,7 +285,9 @@ def converted(name: str, opset: int, attributes: dict[str, Any], values: list[An
     return list(result) if isinstance(result, list | tuple) else [result]
 
 
-def referenced(operator: str, opset: int, attributes: dict[str, Any], values: list[Any], count: int) -> list[np.ndarray]:
+def referenced(
+    operator: str, opset: int, attributes: dict[str, Any], values: list[Any], count: int
+) -> list[np.ndarray]:
     """What ONNX's reference computes."""
     names = ["" if value is None else f"input{place}" for place, value in enumerate(values)]
     domain = TRAINING if operator in ("Adagrad", "Adam", "Momentum") else ""
@@ -172,7 +303,9 @@ def referenced(operator: str, opset: int, attributes: dict[str, Any], values: li
     return ReferenceEvaluator(helper.make_model(graph, opset_imports=imports)).run(None, given)
 
 
-@pytest.mark.parametrize(("name", "operator", "opset", "attributes", "values"), CASES, ids=[one[0] for one in CASES])
+@pytest.mark.parametrize(
+    ("name", "operator", "opset", "attributes", "values"), CASES, ids=[one[0] for one in CASES]
+)
 def test_a_class_converts_its_operator(
     name: str, operator: str, opset: int, attributes: dict[str, Any], values: list[Any]
 ) -> None:

@@ -1,4 +1,4 @@
-"""Classes of TVM's ``relay.frontend.onnx`` that ONNX's reference does not run, and those with functions of their own."""
+"""Classes of ``relay.frontend.onnx`` that ONNX's reference does not run, and those with functions of their own."""
 
 from __future__ import annotations
 
@@ -42,12 +42,18 @@ SQUARES = IMAGE.reshape(1, 2, 2, 2, 2, 2).transpose(0, 1, 2, 4, 3, 5).reshape(1,
 def test_old_operators() -> None:
     """Those of ONNX's first versions."""
     np.testing.assert_allclose(
-        converted("ParametricSoftPlus", 1, [ROW], alpha=2.0, beta=0.5), 2 * np.log(np.exp(0.5 * ROW) + 1), rtol=1e-5
+        converted("ParametricSoftPlus", 1, [ROW], alpha=2.0, beta=0.5),
+        2 * np.log(np.exp(0.5 * ROW) + 1),
+        rtol=1e-5,
     )
     np.testing.assert_allclose(converted("Scale", 1, [ROW], scale=3.0), 3 * ROW, rtol=1e-6)
-    np.testing.assert_allclose(converted("ScaledTanh", 1, [ROW], alpha=2.0, beta=3.0), 2 * np.tanh(3 * ROW), rtol=1e-5)
+    np.testing.assert_allclose(
+        converted("ScaledTanh", 1, [ROW], alpha=2.0, beta=3.0), 2 * np.tanh(3 * ROW), rtol=1e-5
+    )
     np.testing.assert_allclose(converted("Affine", 1, [ROW], alpha=2.0, beta=1.0), 2 * ROW + 1, rtol=1e-6)
-    np.testing.assert_array_equal(converted("Upsample", 9, [IMAGE, np.float32([1, 1, 2, 2])]), IMAGE.repeat(2, 2).repeat(2, 3))
+    np.testing.assert_array_equal(
+        converted("Upsample", 9, [IMAGE, np.float32([1, 1, 2, 2])]), IMAGE.repeat(2, 2).repeat(2, 3)
+    )
     at = np.asarray([[1, 0], [2, 3], [0, 0]])
     wanted = ROW.copy()
     np.put_along_axis(wanted, at[:, :1], 7, 1)
@@ -85,7 +91,9 @@ def test_quantised_operators_of_onnx_runtime() -> None:
     image = np.arange(16, dtype="uint8").reshape(1, 1, 4, 4)
     whole = converted("QLinearGlobalAveragePool", 10, [image, one, zero, half, zero])
     np.testing.assert_array_equal(whole.reshape(-1), [15])
-    pooled = converted("QLinearAveragePool", 10, [image, one, zero, half, zero], kernel_shape=[2, 2], strides=[2, 2])
+    pooled = converted(
+        "QLinearAveragePool", 10, [image, one, zero, half, zero], kernel_shape=[2, 2], strides=[2, 2]
+    )
     np.testing.assert_array_equal(pooled.reshape(-1), [5, 9, 21, 25])
 
 
@@ -98,7 +106,9 @@ def test_random_numbers() -> None:
 def test_operators_of_pytorch() -> None:
     """``ATen`` with the name of an operator."""
     assert converted("ATen", 9, [ROW, np.int64(1)], operator="size") == 4
-    np.testing.assert_array_equal(converted("ATen", 9, [np.int64(1), np.int64(7), np.int64(2)], operator="arange"), [1, 3, 5])
+    np.testing.assert_array_equal(
+        converted("ATen", 9, [np.int64(1), np.int64(7), np.int64(2)], operator="arange"), [1, 3, 5]
+    )
     assert converted("ATen", 9, [ROW, np.asarray([2, 6])], operator="reshape").shape == (2, 6)
     bags = np.asarray([[0, 2], [1, 1]])
     np.testing.assert_allclose(
@@ -150,7 +160,9 @@ def test_calculations() -> None:
     """What classes share with their subclasses."""
     row, image = relay.const(ROW), relay.const(IMAGE)
     assert value(frontend.Unsqueeze.run_calculation(row, [0, 3])).shape == (1, 3, 4, 1)
-    np.testing.assert_allclose(value(frontend.ReduceMean.run_calculation([row], 1, False)), ROW.mean(1), rtol=1e-5)
+    np.testing.assert_allclose(
+        value(frontend.ReduceMean.run_calculation([row], 1, False)), ROW.mean(1), rtol=1e-5
+    )
     assert issubclass(frontend.ReduceMean, frontend.Reduce)
     together = value(frontend.LogSoftmax.run_calculation(row, [0, 1]))
     np.testing.assert_allclose(together, ROW - np.log(np.exp(ROW).sum()), rtol=1e-4, atol=1e-5)
@@ -171,7 +183,11 @@ def test_two_directions(kind: str) -> None:
     gates = 4 if kind == "LSTM" else 3
     steps = [relay.const(real(1, 2)) for _ in range(3)]
     zeros = relay.const(np.zeros((1, 2), "float32"))
-    weights = {"hidden_state": zeros, "w_inp": relay.const(real(2 * gates, 2)), "w_hid": relay.const(real(2 * gates, 2))}
+    weights = {
+        "hidden_state": zeros,
+        "w_inp": relay.const(real(2 * gates, 2)),
+        "w_hid": relay.const(real(2 * gates, 2)),
+    }
     acts = [relay.sigmoid, relay.tanh, relay.tanh] if kind == "LSTM" else [relay.sigmoid, relay.tanh]
     if kind == "LSTM":
         weights["cell_state"] = zeros
@@ -189,7 +205,9 @@ def test_functions_that_converters_share() -> None:
     assert inputs[1] == 2 and inputs[5] is None and inputs[1:4] == [2, None, None] and inputs[:1] == [1]
     np.testing.assert_array_equal(frontend.get_numpy(numpy_helper.from_array(ROW)), ROW)
     assert frontend.get_type(TensorProto.FLOAT16) == "float16"
-    name, shape, dtype, names = frontend.get_info(helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3]))
+    name, shape, dtype, names = frontend.get_info(
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])
+    )
     assert (name, dtype, names, shape[1]) == ("x", "float32", ["n", 3], 3) and isinstance(shape[0], Unknown)
     assert frontend.dimension_picker("conv", "_transpose")({"kernel_shape": [3, 3]}) == "conv2d_transpose"
     with pytest.raises(OpAttributeInvalid, match="4 dimensions"):
@@ -230,5 +248,7 @@ def test_graph_proto() -> None:
     function, left = proto.freeze(module["main"], params)
     assert not left and len(function.params) == 1
     np.testing.assert_allclose(Interpreter().run(function, [ROW]), 2 * ROW)
-    body = frontend.GraphProto({"x": (3, 4)}, "float32", freeze_params=True).from_onnx(graph, 13, get_output_expr=True)
+    body = frontend.GraphProto({"x": (3, 4)}, "float32", freeze_params=True).from_onnx(
+        graph, 13, get_output_expr=True
+    )
     assert body.op.name == "add" and onnx.__version__

@@ -46,7 +46,25 @@ SORTED = np.asarray([1, 3, 5, 7], "float32")
 Case = tuple[str, list[Any], Callable[..., Any] | None]
 
 CASES: list[Case] = [
-    *((name, [ROW], None) for name in ("relu", "log_sigmoid", "hard_sigmoid", "hard_swish", "selu", "silu", "sigmoid", "reciprocal", "clone", "zeros_like", "ones_like", "logical_not", "is_floating_point", "numel")),
+    *(
+        (name, [ROW], None)
+        for name in (
+            "relu",
+            "log_sigmoid",
+            "hard_sigmoid",
+            "hard_swish",
+            "selu",
+            "silu",
+            "sigmoid",
+            "reciprocal",
+            "clone",
+            "zeros_like",
+            "ones_like",
+            "logical_not",
+            "is_floating_point",
+            "numel",
+        )
+    ),
     ("log1p", [np.abs(ROW)], None),
     ("gelu", [ROW], None),
     ("celu", [ROW, 0.7], None),
@@ -81,9 +99,17 @@ CASES: list[Case] = [
     ("argsort", [ROW, 1, False], None),
     ("repeat", [ROW, [2, 1]], lambda x, times: x.repeat(*times)),
     ("repeat_interleave", [ROW, 2, 0], torch.repeat_interleave),
-    ("addcdiv", [ROW, OTHER, np.abs(ROW) + 1, 0.5], lambda x, a, b, value: torch.addcdiv(x, a, b, value=value)),
+    (
+        "addcdiv",
+        [ROW, OTHER, np.abs(ROW) + 1, 0.5],
+        lambda x, a, b, value: torch.addcdiv(x, a, b, value=value),
+    ),
     ("addcmul", [ROW, OTHER, ROW, 0.5], lambda x, a, b, value: torch.addcmul(x, a, b, value=value)),
-    ("addmm", [real(3, 2), ROW, real(4, 2), 1, 2], lambda c, a, b, beta, alpha: torch.addmm(c, a, b, beta=beta, alpha=alpha)),
+    (
+        "addmm",
+        [real(3, 2), ROW, real(4, 2), 1, 2],
+        lambda c, a, b, beta, alpha: torch.addmm(c, a, b, beta=beta, alpha=alpha),
+    ),
     ("where", [FLAGS, ROW, OTHER], None),
     ("ones", [[2, 3], 6, None, None, False], lambda *given: torch.ones(2, 3)),
     ("zeros", [[2, 3], 6, None, None, False], lambda *given: torch.zeros(2, 3)),
@@ -92,13 +118,51 @@ CASES: list[Case] = [
     ("scalar_tensor", [2.5, 6, None, None, False], lambda *given: torch.scalar_tensor(2.5)),
     ("maxpool_1d", [real(1, 2, 8), [2], [2], [0], [1], False], F.max_pool1d),
     ("maxpool_2d", [IMAGE, [2, 2], [2, 2], [0, 0], [1, 1], False], F.max_pool2d),
-    ("maxpool_2d_with_indices", [IMAGE, [2, 2], [2, 2], [0, 0], [1, 1], False], lambda x, *given: F.max_pool2d(x, 2, return_indices=True)),
+    (
+        "maxpool_2d_with_indices",
+        [IMAGE, [2, 2], [2, 2], [0, 0], [1, 1], False],
+        lambda x, *given: F.max_pool2d(x, 2, return_indices=True),
+    ),
     ("maxpool_3d", [real(1, 1, 4, 4, 4), [2, 2, 2], [2, 2, 2], [0, 0, 0], [1, 1, 1], False], F.max_pool3d),
-    ("convolution", [IMAGE, real(3, 2, 3, 3), real(3), [1, 1], [1, 1], [1, 1], False, [0, 0], 1, False, False, True, True], lambda x, w, b, *given: F.conv2d(x, w, b, padding=1)),
-    ("batch_norm", [IMAGE, real(2), real(2), real(2), np.abs(real(2)) + 1, False, 0.1, 1e-5, True], lambda x, w, b, m, v, *given: F.batch_norm(x, m, v, w, b)),
-    ("instance_norm", [IMAGE, real(2), real(2), None, None, True, 0.1, 1e-5, True], lambda x, w, b, *given: F.instance_norm(x, weight=w, bias=b)),
-    ("layer_norm", [ROW, [4], real(4), real(4), 1e-5, True], lambda x, shape, w, b, *given: F.layer_norm(x, shape, w, b)),
-    ("group_norm", [real(1, 4, 3, 3), 2, real(4), real(4), 1e-5, True], lambda x, groups, w, b, *given: F.group_norm(x, groups, w, b)),
+    (
+        "convolution",
+        [
+            IMAGE,
+            real(3, 2, 3, 3),
+            real(3),
+            [1, 1],
+            [1, 1],
+            [1, 1],
+            False,
+            [0, 0],
+            1,
+            False,
+            False,
+            True,
+            True,
+        ],
+        lambda x, w, b, *given: F.conv2d(x, w, b, padding=1),
+    ),
+    (
+        "batch_norm",
+        [IMAGE, real(2), real(2), real(2), np.abs(real(2)) + 1, False, 0.1, 1e-5, True],
+        lambda x, w, b, m, v, *given: F.batch_norm(x, m, v, w, b),
+    ),
+    (
+        "instance_norm",
+        [IMAGE, real(2), real(2), None, None, True, 0.1, 1e-5, True],
+        lambda x, w, b, *given: F.instance_norm(x, weight=w, bias=b),
+    ),
+    (
+        "layer_norm",
+        [ROW, [4], real(4), real(4), 1e-5, True],
+        lambda x, shape, w, b, *given: F.layer_norm(x, shape, w, b),
+    ),
+    (
+        "group_norm",
+        [real(1, 4, 3, 3), 2, real(4), real(4), 1e-5, True],
+        lambda x, groups, w, b, *given: F.group_norm(x, groups, w, b),
+    ),
     ("transpose", [ROW, 0, 1], None),
     ("flatten", [IMAGE, 1, -1], None),
     ("contiguous", [ROW, 0], lambda x, memory: x),
@@ -129,7 +193,11 @@ CASES: list[Case] = [
     ("one_hot", [INDEX, 4], F.one_hot),
     ("gather", [ROW, 1, INDEX, False], lambda x, axis, at, sparse: torch.gather(x, axis, at)),
     ("index", [ROW, [np.asarray([2, 0])]], lambda x, at: x[at[0]]),
-    ("index_put", [ROW, [np.asarray([2, 0])], real(2, 4), False], lambda x, at, values, add: torch.index_put(x, at, values)),
+    (
+        "index_put",
+        [ROW, [np.asarray([2, 0])], real(2, 4), False],
+        lambda x, at, values, add: torch.index_put(x, at, values),
+    ),
     ("meshgrid", [[SORTED, SORTED]], lambda both: torch.meshgrid(*both, indexing="ij")),
     ("shape_as_tensor", [ROW], torch._shape_as_tensor),
     ("nonzero", [FLAGS], None),
@@ -139,13 +207,29 @@ CASES: list[Case] = [
     ("bincount", [np.asarray([0, 2, 2]), None, 0], lambda x, *given: torch.bincount(x)),
     ("masked_fill", [ROW, FLAGS, 9.0], None),
     ("masked_select", [ROW, FLAGS], None),
-    ("unique", [np.asarray([2, 1, 1, 3]), True, True, True], lambda x, *given: torch.unique(x, True, True, True)),
-    ("nll_loss", [ROW, np.asarray([0, 3, 1]), None, 1, -100], lambda x, target, *given: F.nll_loss(x, target)),
+    (
+        "unique",
+        [np.asarray([2, 1, 1, 3]), True, True, True],
+        lambda x, *given: torch.unique(x, True, True, True),
+    ),
+    (
+        "nll_loss",
+        [ROW, np.asarray([0, 3, 1]), None, 1, -100],
+        lambda x, target, *given: F.nll_loss(x, target),
+    ),
     ("flip", [ROW, [1]], None),
     ("roll", [ROW, [1], [1]], None),
-    ("searchsorted", [SORTED, ROW * 8, False, True, None, None], lambda s, v, *given: torch.searchsorted(s, v, right=True)),
+    (
+        "searchsorted",
+        [SORTED, ROW * 8, False, True, None, None],
+        lambda s, v, *given: torch.searchsorted(s, v, right=True),
+    ),
     ("bucketize", [ROW * 8, SORTED, False, True], lambda v, s, *given: torch.bucketize(v, s, right=True)),
-    ("interpolate", [IMAGE, [3, 3], None, "nearest", None, None], lambda x, size, *given: F.interpolate(x, size)),
+    (
+        "interpolate",
+        [IMAGE, [3, 3], None, "nearest", None, None],
+        lambda x, size, *given: F.interpolate(x, size),
+    ),
     ("size", [ROW], lambda x: list(x.shape)),
     ("size", [ROW, 1], lambda x, axis: x.size(axis)),
     ("numtotensor", [2.5], torch.tensor),
@@ -157,7 +241,7 @@ CASES: list[Case] = [
     ("none", [], lambda: None),
     ("list_getitem", [[1, 2, 3], 1], lambda items, place: items[place]),
     ("list_len", [[1, 2, 3]], len),
-]  # fmt: skip
+]
 """A method, its inputs, and what PyTorch computes: ``torch.<method>`` where nothing is given."""
 
 ELSEWHERE = {"hard_sigmoid": "hardsigmoid", "hard_swish": "hardswish", "log_sigmoid": "logsigmoid"}
@@ -177,7 +261,8 @@ def _computed(found: Any, variables: list[Any], values: list[Any]) -> list[Any]:
         found = [found]
     run = Interpreter()
     return [
-        run.run(relay.Function(variables, one), values) if isinstance(one, RelayExpr) else one for one in found
+        run.run(relay.Function(variables, one), values) if isinstance(one, RelayExpr) else one
+        for one in found
     ]
 
 
@@ -213,7 +298,9 @@ def test_families(converter: PyTorchOpConverter) -> None:
     x = torch.from_numpy(IMAGE)
     np.testing.assert_allclose(value(converter.make_elemwise("add")([row, other], [])), ROW + OTHER)
     np.testing.assert_allclose(value(converter.make_unary("sqrt")([whole], [])), [1, 2])
-    np.testing.assert_allclose(value(converter.make_reduce("sum")([row, [1], True], [])), ROW.sum(1, keepdims=True), rtol=1e-5)
+    np.testing.assert_allclose(
+        value(converter.make_reduce("sum")([row, [1], True], [])), ROW.sum(1, keepdims=True), rtol=1e-5
+    )
     pooled = converter.make_avg_pool(2)([image, [2, 2], [2, 2], [0, 0], False, True, None], [])
     np.testing.assert_allclose(value(pooled), F.avg_pool2d(x, 2), rtol=1e-5)
     for mode, name in (("constant", "constant"), ("reflect", "reflect"), ("edge", "replicate")):
@@ -290,7 +377,9 @@ def test_recurrent_layers(converter: PyTorchOpConverter, kind: str) -> None:
     np.testing.assert_allclose(value(joined[1]), wanted[1], rtol=1e-4, atol=1e-5)
     both = relay.const(np.zeros((2, 1, 3), "float32"))
     start = both if kind == "gru" else [both, both]
-    whole = getattr(converter, kind)([relay.const(steps), start, parameters, True, 1, 0.0, False, True, False], [])
+    whole = getattr(converter, kind)(
+        [relay.const(steps), start, parameters, True, 1, 0.0, False, True, False], []
+    )
     np.testing.assert_allclose(value(list(whole)[0]), wanted, rtol=1e-4, atol=1e-5)
 
 
@@ -301,15 +390,31 @@ def test_torchvision_operators(converter: PyTorchOpConverter) -> None:
     kept = value(converter.nms([relay.const(boxes), relay.const(scores), 0.5], []))
     np.testing.assert_array_equal(kept, [0, 2])
     rois = np.asarray([[0, 0, 0, 4, 4]], "float32")
-    pooled = converter.roi_align([relay.const(np.ones_like(IMAGE)), relay.const(rois), 1.0, 2, 2, 2, False], [])
+    pooled = converter.roi_align(
+        [relay.const(np.ones_like(IMAGE)), relay.const(rois), 1.0, 2, 2, 2, False], []
+    )
     np.testing.assert_allclose(value(pooled), np.ones((1, 2, 2, 2)))
     offset = np.zeros((1, 18, 4, 4), "float32")
     weight = real(3, 2, 3, 3)
     moved = converter.deform_conv2d(
-        [relay.const(IMAGE), relay.const(weight), relay.const(offset), relay.const(np.ones((1, 9, 4, 4), "float32")),
-         relay.const(np.zeros(3, "float32")), 1, 1, 0, 0, 1, 1, 1, 1, False],
+        [
+            relay.const(IMAGE),
+            relay.const(weight),
+            relay.const(offset),
+            relay.const(np.ones((1, 9, 4, 4), "float32")),
+            relay.const(np.zeros(3, "float32")),
+            1,
+            1,
+            0,
+            0,
+            1,
+            1,
+            1,
+            1,
+            False,
+        ],
         [],
-    )  # fmt: skip
+    )
     wanted = F.conv2d(torch.from_numpy(IMAGE), torch.from_numpy(weight))
     np.testing.assert_allclose(value(moved), wanted, rtol=1e-4, atol=1e-5)
 

@@ -41,7 +41,10 @@ class GraphProto:
         onnx = onnx_package()
         self.opset = opset
         domains = {node.domain for node in graph.node} - {"", "ai.onnx"}
-        imports = [onnx.helper.make_opsetid("", opset), *(onnx.helper.make_opsetid(one, 1) for one in domains)]
+        imports = [
+            onnx.helper.make_opsetid("", opset),
+            *(onnx.helper.make_opsetid(one, 1) for one in domains),
+        ]
         model = onnx.helper.make_model(graph, opset_imports=imports)
         module, params = from_onnx(model, self._shape, self._dtype, freeze_params=self._freeze_params)
         made: tuple[IRModule, dict[str, Any]] = module, params

@@ -62,7 +62,9 @@ class NegativeLogLikelihoodLoss(OnnxOpConverter):
         ignored = None if ignore_index is None else const(ignore_index, target_dtype)
         counted = target_tensor
         if ignored is not None:
-            counted = relay.where(relay.equal(target_tensor, ignored), relay.zeros_like(target_tensor), target_tensor)
+            counted = relay.where(
+                relay.equal(target_tensor, ignored), relay.zeros_like(target_tensor), target_tensor
+            )
         weights = relay.take(weight_tensor, counted, axis=0)
         if ignored is not None:
             weights = weights * relay.cast(relay.not_equal(target_tensor, ignored), dtype)

@@ -310,4 +310,3 @@ class PyTorchOpConverter(OperatorMethods, RecurrentLayers):
         )
         if missing:
             raise OpNotImplemented(f"The following operators are not implemented: {missing}")
-

@@ -13,9 +13,7 @@ Weights = Mapping[str, Any]
 
 def _joined(forward: Sequence[Any], backward: Sequence[Any]) -> list[Any]:
     """The outputs of both directions, side by side; the second list begins with the last step."""
-    return [
-        op.concatenate(list(pair), axis=-1) for pair in zip(forward, reversed(backward), strict=True)
-    ]
+    return [op.concatenate(list(pair), axis=-1) for pair in zip(forward, reversed(backward), strict=True)]
 
 
 class RecurrentLayers:

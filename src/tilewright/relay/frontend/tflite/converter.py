@@ -41,6 +41,7 @@ from tilewright.relay.frontend.tflite.quantization import (
 )
 from tilewright.relay.frontend.tflite.registry import converted_names
 from tilewright.relay.frontend.tflite.schema import ACTIVATIONS, TENSOR_TYPES
+from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import ModelError
 
 Method = Callable[[LiteNode], Any]
@@ -90,6 +91,8 @@ class ConstantTable:
 
     def __init__(self) -> None:
         self.exprs: dict[str, Expr] = {}
+        self.params: dict[str, NDArray] = {}
+        """The weights of the model that expressions read, by the names of their variables."""
 
     def has_expr(self, name: str) -> bool:
         """True if a tensor has an expression."""
@@ -151,6 +154,7 @@ class OperatorConverter(OperatorMethods):
         for tensor in (self.subgraph.tensors[place] for place in self.subgraph.inputs):
             graph.values[tensor.index] = self.exp_tab.get_expr(tensor.name)
         graph.convert()
+        self.exp_tab.params.update(graph.scope.params)
         for place, expr in graph.values.items():
             self.exp_tab.set_expr(self.subgraph.tensors[place].name, expr)
 

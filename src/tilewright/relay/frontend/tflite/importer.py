@@ -85,7 +85,9 @@ class GraphImporter:
 
     def usual_results(self, node: LiteNode) -> list[Any]:
         """The results of an operator of this graph, whatever overrides it."""
-        return self._usual(node, [None if place < 0 else self.tensor(place) for place in node.operator.inputs])
+        return self._usual(
+            node, [None if place < 0 else self.tensor(place) for place in node.operator.inputs]
+        )
 
     def _usual(self, node: LiteNode, inputs: list[Any]) -> list[Any]:
         own = find_own(node.op_type)
