@@ -357,8 +357,6 @@ def fmod(x: ExprLike, y: ExprLike) -> PrimExpr:
     return _binary("fmod", "")(x, y)
 
 
-
-
 def ldexp(x1: ExprLike, x2: ExprLike) -> PrimExpr:
     """x1 times two to the power of the integer x2."""
     value, exponent = _floating("ldexp", x1), operators.as_expr(x2)
