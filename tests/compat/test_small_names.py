@@ -175,3 +175,8 @@ def test_fused_functions() -> None:
     module = tvm.IRModule.from_expr(relay.Function([x], relay.exp(relay.tanh(x))))
     found = relay.analysis.analysis.extract_fused_functions(relay.transform.InferType()(module))
     assert len(found) == 1
+
+
+def test_short_names_of_devices() -> None:
+    """OpenCL's and Metal's."""
+    assert tvm.cl(1) == tvm.opencl(1) and tvm.nd.mtl(0) == tvm.metal(0)

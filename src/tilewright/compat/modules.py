@@ -194,7 +194,11 @@ MODULES: Final[dict[str, dict[str, str]]] = {
 }
 """Modules that TVM has and the core does not."""
 
+_ALIASES: Final = {"runtime.device": "cl=opencl mtl=metal"}
+"""Short names of devices."""
+
 NAMES: Final[dict[str, dict[str, str]]] = {
+    "": _ALIASES,
     "autotvm": {
         "autotvm.task.space": "FallbackConfigEntity",
         "autotvm.tuner": "GATuner GridSearchTuner RandomTuner XGBTuner",
@@ -238,6 +242,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "ir.convert": "convert",
         "ir.operators": "const",
     },
+    "runtime.ndarray": _ALIASES,
     "runtime.module": {"runtime.loading": "enabled load_module system_lib"},
     "target.target": {
         "target.constructors": (

@@ -352,9 +352,12 @@ nextafter = _binary("nextafter", "The representable number after x1 in the direc
 copysign = _binary("copysign", "The magnitude of x1 with the sign of x2.")
 
 
+_remainder = _binary("fmod", "The remainder of x1 / x2 with the sign of x1.")
+
+
 def fmod(x: ExprLike, y: ExprLike) -> PrimExpr:
     """The remainder of x / y with the sign of x."""
-    return _binary("fmod", "")(x, y)
+    return _remainder(x, y)
 
 
 def ldexp(x1: ExprLike, x2: ExprLike) -> PrimExpr:

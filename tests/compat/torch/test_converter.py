@@ -437,3 +437,41 @@ def test_parameters_of_a_graph() -> None:
     variables, arrays, packed = convert_params(graph, model.state_dict(), use_parser_friendly_name=True)
     assert {one.name_hint for one in variables.values()} == {"0_weight", "0_bias"} and not packed
     np.testing.assert_array_equal(arrays["0_bias"].numpy(), model.state_dict()["0.bias"].numpy())
+
+
+def test_blocks_of_a_graph() -> None:
+    """A whole graph by its nodes, with a condition on a value of the program and one that is known."""
+
+    def chosen(x: torch.Tensor, flag: bool) -> torch.Tensor:
+        if bool(x.sum() > 0):
+            y = torch.cat([x, x], 0)
+        else:
+            y = torch.cat([x, -x], 0)
+        if flag:
+            y = y * 2
+        return y
+
+    graph = torch.jit.script(chosen).graph
+    torch._C._jit_pass_inline(graph)
+    first, second = (one.debugName() for one in graph.inputs())
+    x = relay.var("x", shape=(2,))
+    converter = PyTorchOpConverter(Prelude(tvm.IRModule()), "float32")
+    (found,) = converter.convert_block(graph, {first: x, second: True})
+    for data in (np.float32([1, 2]), np.float32([-1, -2])):
+        wanted = chosen(torch.from_numpy(data), True)
+        np.testing.assert_allclose(Interpreter().run(relay.Function([x], found), [data]), wanted)
+    nodes = [(node.output().debugName(), node) for node in graph.nodes()]
+    del converter.convert_map["aten::sum"]
+    with pytest.raises(OpNotImplemented, match="aten::sum"):
+        converter.convert_operators(nodes, {first: x, second: True}, [])
+    condition = next(node for node in graph.nodes() if node.kind() == "prim::If")
+    values = {
+        node.output().debugName(): node.output().toIValue()
+        for node in graph.nodes()
+        if node.kind() == "prim::Constant"
+    }
+    values |= {first: x, next(condition.inputs()).debugName(): False}
+    made = converter.convert_if(condition, values)
+    np.testing.assert_allclose(
+        Interpreter().run(relay.Function([x], made), [np.float32([1, 2])]), [1, 2, -1, -2]
+    )

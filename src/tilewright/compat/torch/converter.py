@@ -8,6 +8,7 @@ from typing import Any
 from tilewright import relay
 from tilewright.compat import frontend_common
 from tilewright.compat.torch.binding import call_operator
+from tilewright.compat.torch.blocks import Blocks
 from tilewright.compat.torch.operators import OPERATORS, OperatorMethods
 from tilewright.compat.torch.recurrent import RecurrentLayers
 from tilewright.ir.base import RelayExpr
@@ -25,7 +26,7 @@ _PADS = {"constant": "constant_pad_nd", "reflect": "reflection_pad", "edge": "re
 _UPSAMPLES = {"nearest_neighbor": "nearest", "linear": "bilinear", "cubic": "bicubic"}
 
 
-class PyTorchOpConverter(OperatorMethods, RecurrentLayers):
+class PyTorchOpConverter(OperatorMethods, RecurrentLayers, Blocks):
     """Converts operators: ``convert_map["aten::relu"](inputs, input_types)``.
 
     Inputs are the arguments of PyTorch's schemas by position, expressions or Python's values; the types of tensors are
