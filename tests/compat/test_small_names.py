@@ -180,3 +180,63 @@ def test_fused_functions() -> None:
 def test_short_names_of_devices() -> None:
     """OpenCL's and Metal's."""
     assert tvm.cl(1) == tvm.opencl(1) and tvm.nd.mtl(0) == tvm.metal(0)
+
+
+def run(outputs: Any, tensors: list[Any], *values: Any) -> list[np.ndarray]:
+    """What tensors compute for the values of others."""
+    listed = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
+    function = tvm.build(te.create_schedule([one.op for one in listed]), [*tensors, *listed], "llvm")
+    results = [tvm.nd.empty(topi.utils.get_const_tuple(one.shape), one.dtype) for one in listed]
+    function(*[tvm.nd.array(value) for value in values], *results)
+    return [result.numpy() for result in results]
+
+
+def test_kernels_of_detection() -> None:
+    """Boxes above a threshold, suppressed by better ones, and moved to the front."""
+    kernels = tvm.topi.vision.nms
+    one, zero = tir.const(1, "float32"), tir.const(0, "float32")
+    boxes = np.float32(
+        [[[0, 0.9, 0, 0, 2, 2], [0, 0.1, 0, 0, 1, 1], [0, 0.8, 0, 0, 2, 2.1], [1, 0.7, 3, 3, 4, 4]]]
+    )
+    data = te.placeholder(boxes.shape, name="data")
+    valid = kernels.hybrid_get_valid_counts(
+        data, tir.const(0.5, "float32"), tir.const(0), tir.const(1), one, 1, 4
+    )
+    counts, kept, places = run(valid, [data], boxes)
+    assert counts.tolist() == [3] and places.tolist() == [[0, 2, 3, -1]]
+    order = te.placeholder((1, 4), "int32", "order")
+    count = te.placeholder((1,), "int32", "count")
+    index = te.placeholder((1, 4), "int32", "index")
+    numbers = [tir.const(False), tir.const(-1), tir.const(2), tir.const(1), tir.const(0), tir.const(True)]
+    threshold = tir.const(0.5, "float32")
+    result = kernels.hybrid_nms(
+        data, order, count, index, 1, 4, tir.const(-1), threshold, *numbers, zero, one
+    )
+    ranks = np.int32([[0, 1, 2, 3]])
+    suppressed, left = run(result, [data, order, count, index], kept, ranks, counts, places)
+    assert left.tolist() == [[0, -1, 3, -1]] and suppressed[0, 1, 1] == -1
+    moved = kernels.hybrid_rearrange_box_out(data, one, 1, 4)
+    np.testing.assert_allclose(run(moved, [data], suppressed)[0][0, :, 1], [0.9, 0.7, -1, -1])
+    compacted, total = run(kernels.hybrid_rearrange_indices_out(index, one, 1, 4), [index], left)
+    assert compacted.tolist() == [[0, 3, -1, -1]] and total.tolist() == [[2]]
+
+
+def test_kernels_of_single_shot_detectors() -> None:
+    """The same as the operators that they are the kernels of."""
+    multibox = tvm.topi.vision.ssd.multibox
+    features = te.placeholder((1, 1, 2, 2), name="features")
+    (anchors,) = run(
+        multibox.hybrid_multibox_prior(features, (0.5,), (1.0,), (-1, -1), (0.5, 0.5)),
+        [features],
+        np.zeros((1, 1, 2, 2), "float32"),
+    )
+    np.testing.assert_allclose(anchors[0, 0], [0, 0, 0.5, 0.5], atol=1e-6)
+    scores, moves = te.placeholder((1, 2, 4), name="scores"), te.placeholder((1, 16), name="moves")
+    anchor = te.placeholder((1, 4, 4), name="anchor")
+    found = multibox.hybrid_multibox_transform_loc(
+        scores, moves, anchor, tir.const(True), tir.const(0.5, "float32"), (0.1, 0.1, 0.2, 0.2)
+    )
+    given = np.float32([[[0.9, 0.1, 0.8, 0.7], [0.1, 0.9, 0.2, 0.3]]])
+    decoded, counts = run(found, [scores, moves, anchor], given, np.zeros((1, 16), "float32"), anchors)
+    assert counts.tolist() == [1]
+    np.testing.assert_allclose(decoded[0, 0], [0, 0.9, *anchors[0, 1]], rtol=1e-5, atol=1e-6)

@@ -194,11 +194,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
 }
 """Modules that TVM has and the core does not."""
 
-_ALIASES: Final = {"runtime.device": "cl=opencl mtl=metal"}
-"""Short names of devices."""
-
 NAMES: Final[dict[str, dict[str, str]]] = {
-    "": _ALIASES,
     "autotvm": {
         "autotvm.task.space": "FallbackConfigEntity",
         "autotvm.tuner": "GATuner GridSearchTuner RandomTuner XGBTuner",
@@ -242,7 +238,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "ir.convert": "convert",
         "ir.operators": "const",
     },
-    "runtime.ndarray": _ALIASES,
+    "runtime.ndarray": {"runtime.device": "cl=opencl mtl=metal"},
     "runtime.module": {"runtime.loading": "enabled load_module system_lib"},
     "target.target": {
         "target.constructors": (
@@ -267,5 +263,13 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     "topi": {"topi.utils": "get_const_tuple"},
     "topi.image.resize": {"compat.resize_pixels": "*"},
     "topi.testing": {"compat.testing_schedules": "*"},
+    "topi.vision.nms": {
+        "compat.vision_kernels": (
+            "hybrid_get_valid_counts hybrid_nms hybrid_rearrange_box_out hybrid_rearrange_indices_out"
+        ),
+    },
+    "topi.vision.ssd.multibox": {
+        "compat.vision_kernels": "hybrid_multibox_prior hybrid_multibox_transform_loc",
+    },
 }
 """Names that TVM and the core have in different modules, both of which exist in the core."""

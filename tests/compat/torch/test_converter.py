@@ -475,3 +475,25 @@ def test_blocks_of_a_graph() -> None:
     np.testing.assert_allclose(
         Interpreter().run(relay.Function([x], made), [np.float32([1, 2])]), [1, 2, -1, -2]
     )
+
+
+@pytest.mark.parametrize("steps", [3, 100])
+def test_loops_of_a_graph(steps: int) -> None:
+    """Short loops are written out; long ones, and those that a value ends, become recursive functions."""
+
+    def doubled(x: torch.Tensor, steps: int) -> torch.Tensor:
+        y = x
+        for place in range(steps):
+            y = y + x * place
+        while bool(y.sum() < 1000):
+            y = y * 2
+        return y
+
+    graph = torch.jit.script(doubled).graph
+    first, second = (one.debugName() for one in graph.inputs())
+    x = relay.var("x", shape=(2,))
+    converter = PyTorchOpConverter(Prelude(tvm.IRModule()), "float32")
+    (found,) = converter.convert_block(graph, {first: x, second: steps})
+    data = np.float32([0.25, 0.5])
+    wanted = doubled(torch.from_numpy(data), steps)
+    np.testing.assert_allclose(Interpreter().run(relay.Function([x], found), [data]), wanted, rtol=1e-5)

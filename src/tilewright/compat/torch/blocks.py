@@ -6,12 +6,17 @@ from collections.abc import Iterable, MutableMapping, Sequence
 from typing import Any
 
 from tilewright.ir.base import RelayExpr
-from tilewright.relay.expr import If, Tuple, TupleGetItem, TupleWrapper, const
+from tilewright.relay import op
+from tilewright.relay.expr import Call, If, Tuple, TupleGetItem, TupleWrapper, Var, const
 from tilewright.relay.frontend.torch.package import torch_package
+from tilewright.relay.infer import infer_expr
+from tilewright.relay.loops import while_loop
 from tilewright.support.errors import OpNotImplemented
 
 Values = MutableMapping[str, Any]
 _CONSTRUCT = frozenset({"prim::ListConstruct", "prim::TupleConstruct"})
+_LONGEST = 64
+"""Steps: longer loops are not written out."""
 _UNPACK = frozenset({"prim::ListUnpack", "prim::TupleUnpack"})
 
 
@@ -55,6 +60,8 @@ class Blocks:
             return list(inputs[0])
         if kind == "prim::If":
             return self.convert_if(node, outputs)
+        if kind == "prim::Loop":
+            return self.convert_loop(node, outputs)
         if kind not in self.convert_map:
             raise OpNotImplemented(f"The following operators are not implemented: [{kind!r}]")
         found = self.convert_map[kind](inputs, [str(one.type()) for one in node.inputs()])
@@ -74,6 +81,36 @@ class Blocks:
             return If(condition, first[0], second[0])
         chosen = If(condition, Tuple(first), Tuple(second))
         return [TupleGetItem(chosen, place) for place in range(len(first))]
+
+    def convert_loop(self, loop_node: Any, outputs: Values) -> Any:
+        """What a loop carries after its last step: written out where the number of steps is known and small, else a
+        recursive function of the counter, the condition and the values."""
+        trips, condition, *carried = [outputs[name] for name in _names(loop_node.inputs())]
+        block = next(iter(loop_node.blocks()))
+        counter, *names = _names(block.inputs())
+
+        def step(place: Any, values: Sequence[Any]) -> list[Any]:
+            return self.convert_block(
+                block, {**outputs, counter: place, **dict(zip(names, values, strict=True))}
+            )
+
+        place = 0
+        while not isinstance(trips, RelayExpr) and condition is True and place < min(trips, _LONGEST):
+            condition, *carried = step(place, carried)
+            place += 1
+        if not isinstance(trips, RelayExpr) and (condition is False or place == trips):
+            return carried[0] if len(carried) == 1 else carried
+        first = [const(place, "int64"), _expression(condition), *map(_expression, carried)]
+        limit = trips if isinstance(trips, RelayExpr) else const(trips, "int64")
+        variables = [Var(f"value{number}", infer_expr(one).checked_type) for number, one in enumerate(first)]
+        loop = while_loop(
+            lambda at, holds, *values: op.logical_and(holds, op.less(at, limit)),
+            variables,
+            lambda at, holds, *values: [at + const(1, "int64"), *map(_expression, step(at, values))],
+        )
+        after = Call(loop, first)
+        found = [TupleGetItem(after, position) for position in range(2, 2 + len(carried))]
+        return found[0] if len(found) == 1 else found
 
 
 def _names(values: Iterable[Any]) -> list[str]:
