@@ -158,14 +158,18 @@ def test_shape_functions_and_strategies() -> None:
     (same,) = relay.op.tensor.copy_shape_func(None, [shape], None)
     assert same.dtype == "int64"
     data, at = te.placeholder((4,), name="data"), te.placeholder((2,), "int64", "at")
-    updates = te.placeholder((2,), name="updates")
-    attrs = tvm.ir.make_node("DictAttrs", axis=0)
+    updates, rows = te.placeholder((2,), name="updates"), te.placeholder((2, 2), "int64", "rows")
     kind = relay.TensorType((4,), "float32")
-    for name in ("scatter_strategy", "scatter_add_strategy"):
-        strategy = getattr(relay.op.strategy.generic, name)(
-            attrs=attrs, outs=[data, at, updates], out_type=kind, target=LLVM
-        )
-        assert strategy.specializations
+    for name, inputs in (
+        ("scatter", [data, at, updates]),
+        ("scatter_add", [data, at, updates]),
+        ("sparse_reshape", [rows, at, at]),
+        ("sparse_fill_empty_rows", [rows, updates, at, updates]),
+    ):
+        strategy = getattr(relay.op.strategy.generic, f"{name}_strategy")
+        attrs = tvm.ir.make_node("DictAttrs", axis=0)
+        (found,) = strategy(attrs=attrs, outs=inputs, out_type=kind, target=LLVM).specializations
+        assert name in found.implementations[0].name
     assert topi.utils.get_const_tuple(data.shape) == (4,)
 
 

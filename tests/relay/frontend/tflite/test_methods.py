@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.relay.frontend.tflite.models import Number, flatbuffer
 
 from tilewright import relay
 from tilewright.relay.expr import TupleWrapper
@@ -429,3 +430,24 @@ def test_functions_beside_the_converter() -> None:
     assert isinstance(mine, TensorWrapper) and mine.qnn_params is None
     with pytest.raises(ModelError, match="tensor 3"):
         mine.known()
+
+
+def test_a_sparse_tensor_of_the_package() -> None:
+    """Compressed rows, as objects of the ``tflite`` package have them."""
+    rows, columns = np.asarray([0, 2, 3], "int32"), np.asarray([0, 3, 2], "int32")
+    compressed = {
+        0: Number("int8", 1),
+        2: Number("uint8", 1),
+        3: {0: rows},
+        4: Number("uint8", 1),
+        5: {0: columns},
+    }
+    levels = [{0: Number("int8", 0), 1: Number("int32", 2)}, compressed]
+    content = flatbuffer({0: np.asarray([0, 1], "int32"), 2: levels})
+    position = int.from_bytes(content[:4], "little")
+    table = SimpleNamespace(_tab=SimpleNamespace(Bytes=content, Pos=position))
+    tensor = SimpleNamespace(
+        Sparsity=lambda: table, Name=lambda: b"w", ShapeAsNumpy=lambda: np.asarray([2, 4])
+    )
+    found = tflite.prepare_dense_matrix_from_sparse(tensor, [1, 2, 3], "float32")
+    np.testing.assert_array_equal(found, [[1, 0, 0, 2], [0, 0, 3, 0]])
