@@ -233,6 +233,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     "relay.op.op": {"relay.op.annotation.debug": "debug"},
     "relay.testing": {"relay.testing.checking": "_np_randn_from_type=random_values"},
     "relay.transform": {"relay.op.layout_rules": "InferCorrectLayoutOutput=Layouts"},
+    "rpc.client": {"rpc.tracker_session": "TrackerSession connect_tracker"},
     "runtime": {
         "compat.ffi": "ObjectGeneric",
         "ir.convert": "convert",
