@@ -27,7 +27,8 @@ def _functions(entry: Entry) -> Iterator[FunctionType]:
         found = found.fget
     if inspect.isclass(found):
         # A class is used when one is made, or, where that runs no code of its own, when one of its attributes is read.
-        yield from (one for one in vars(found).values() if isinstance(one, FunctionType))
+        members = (getattr(one, "__func__", one) for one in vars(found).values())
+        yield from (one for one in members if isinstance(one, FunctionType))
         return
     while found is not None:
         if isinstance(found, FunctionType):

@@ -103,7 +103,11 @@ _NAMES = {
     "register_extension": "tilewright.runtime.packed_func",
     "TilewrightError": "tilewright.support.errors",
 }
-_RENAMED = {"TVMError": ("tilewright.support.errors", "TilewrightError")}
+_RENAMED = {
+    "TVMError": ("tilewright.support.errors", "TilewrightError"),
+    "cl": ("tilewright.runtime.device", "opencl"),
+    "mtl": ("tilewright.runtime.device", "metal"),
+}
 
 
 def _late(module: str, name: str) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,41 @@ class ObjectGeneric:
     def asobject(self) -> Any:
         """The object for this value."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it becomes an object")
+
+
+class ObjectRValueRef:
+    """An object that its owner gives away: a function that is called with it may write it in place."""
+
+    __slots__ = ("obj",)
+
+    def __init__(self, obj: Any) -> None:
+        self.obj = obj
+
+
+_EXTENSIONS: dict[int, tuple[type, Callable[[int], Any] | None]] = {}
+
+
+def register_extension(cls: type, fcreate: Callable[[int], Any] | None = None) -> type:
+    """Let functions take objects of a class by address: it has ``_tvm_tcode``, and its objects ``_tvm_handle``.
+    ``fcreate`` makes an object of an address."""
+    code = int(cls._tvm_tcode)  # type: ignore[attr-defined]
+    if fcreate is not None and code < ArgTypeCode.EXT_BEGIN:
+        raise ValueError(f"types of one's own have codes from {ArgTypeCode.EXT_BEGIN} on, not {code}")
+    _EXTENSIONS[code] = cls, fcreate
+    return cls
+
+
+def extract_ext_funcs(finit: Callable[[Any], int]) -> dict[str, Any]:
+    """The functions that a library declares: ``finit`` is called with a function that it calls with each name and
+    function, and returns 0."""
+    found: dict[str, Any] = {}
+
+    def declare(name: str, function: Any) -> None:
+        found[name] = function
+
+    if finit(declare) != 0:
+        raise RuntimeError(f"cannot initialize with {finit}")
+    return found
 
 
 class DataTypeCode:

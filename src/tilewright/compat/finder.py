@@ -306,6 +306,11 @@ def install() -> None:
     """Serve TVM's modules and names below ``tilewright`` from now on."""
     if not any(isinstance(finder, NamesFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, NamesFinder())
+        for path in _EXTENDED - _SERVED - {""}:
+            loaded = sys.modules.get(f"{PACKAGE}.{path}")
+            if loaded is not None:
+                # Loaded before this finder was there: what the finder itself imports.
+                _extend(loaded)
 
 
 def install_foreign() -> None:

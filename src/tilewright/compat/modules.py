@@ -22,11 +22,11 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "support.errors": "TVMError=TilewrightError register_error",
     },
     "_ffi.registry": {
-        "compat.ffi": "_init_api register_object",
+        "compat.ffi": "_init_api extract_ext_funcs register_extension register_object",
         "runtime.registry": "get_global_func list_global_func_names register_func remove_global_func",
     },
     "_ffi.runtime_ctypes": {
-        "compat.ffi": "ArgTypeCode DataTypeCode TVMByteArray",
+        "compat.ffi": "ArgTypeCode DataTypeCode ObjectRValueRef TVMByteArray",
         "runtime.device": "Device",
         "runtime.library": "TVMArray=DLTensor",
         "support.dtype": "DataType",
@@ -103,7 +103,10 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.from_text": "fromtext parse parse_expr",
         "relay.parser": "SpanCheck",
     },
-    "relay.analysis.analysis": {"relay.analysis": "*"},
+    "relay.analysis.analysis": {
+        "relay.analysis": "*",
+        "relay.transform.lib.extract_fused": "extract_fused_functions",
+    },
     "relay.analysis._ffi_api": {"compat.type_solver": "_test_type_solver=TypeSolver"},
     "relay.backend.contrib.uma": {"relay.backend.byoc.uma": "*"},
     "relay.backend.contrib.uma.api": {},
@@ -114,8 +117,10 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.backend.implementation": "get_valid_implementations select_implementation",
         "relay.backend.te_compiler": "LoweredOutput get_shape lower_call",
     },
+    "relay.frontend.change_datatype": {"compat.change_datatype": "ChangeDatatype"},
     "relay.frontend.tensorflow2": {"relay.frontend.tensorflow": "from_tensorflow"},
     "relay.frontend.pytorch": {
+        "compat.torch": "PyTorchOpConverter convert_params get_attr_chains get_use_chains",
         "relay.frontend.torch.script.model": "from_pytorch",
         "relay.frontend.torch.script.utilities": "get_all_op_names",
     },
@@ -162,6 +167,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "ir.expr": "DataProducer",
     },
     "tir.expr": {
+        "compat.expressions": "IntImmEnum div_ambiguity_error",
         "ir.expr": "*",
         "ir.op": "CallEffectKind",
     },
@@ -219,15 +225,23 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     },
     "relay.expr": {"relay.expr_functor": "bind"},
     "relay.frontend.common": {"compat.frontend_common": "*"},
+    "relay.frontend.onnx": {"compat.onnx": "*"},
+    "relay.frontend.tensorflow": {"compat.tensorflow_graphs": "*"},
+    "relay.frontend.tflite": {
+        "compat.tflite_helpers": "*",
+        "relay.frontend.tflite.converter": "TensorWrapper",
+    },
     "relay.op": {"relay.expr": "const"},
     "relay.op.op": {"relay.op.annotation.debug": "debug"},
     "relay.testing": {"relay.testing.checking": "_np_randn_from_type=random_values"},
     "relay.transform": {"relay.op.layout_rules": "InferCorrectLayoutOutput=Layouts"},
+    "rpc.client": {"rpc.tracker_session": "TrackerSession connect_tracker"},
     "runtime": {
         "compat.ffi": "ObjectGeneric",
         "ir.convert": "convert",
         "ir.operators": "const",
     },
+    "runtime.ndarray": {"runtime.device": "cl=opencl mtl=metal"},
     "runtime.module": {"runtime.loading": "enabled load_module system_lib"},
     "target.target": {
         "target.constructors": (
@@ -246,10 +260,20 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "te.scan": "ScanOp",
         "te.tensor_intrin": "TensorComputeOp TensorIntrinCall",
     },
+    "support": {"compat.frontend_test_module": "FrontendTestModule"},
     "tir.op": {"tir.reducer": "comm_reducer"},
     "topi.random": {"compat.wrapping": "threefry_test_wrapping"},
     "testing": {"compat.absent_devices": "ethosn_available"},
     "topi": {"topi.utils": "get_const_tuple"},
+    "topi.image.resize": {"compat.resize_pixels": "*"},
     "topi.testing": {"compat.testing_schedules": "*"},
+    "topi.vision.nms": {
+        "compat.vision_kernels": (
+            "hybrid_get_valid_counts hybrid_nms hybrid_rearrange_box_out hybrid_rearrange_indices_out"
+        ),
+    },
+    "topi.vision.ssd.multibox": {
+        "compat.vision_kernels": "hybrid_multibox_prior hybrid_multibox_transform_loc",
+    },
 }
 """Names that TVM and the core have in different modules, both of which exist in the core."""

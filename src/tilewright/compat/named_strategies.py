@@ -102,12 +102,20 @@ def naive_schedule(_: Any, outs: Any, target: Any) -> Any:
     return te.create_schedule([output.op for output in outputs])
 
 
+_TAKE_OUTS: Final = frozenset({"sparse_fill_empty_rows", "sparse_reshape", "scatter", "scatter_add"})
+"""Operators whose strategies call their inputs ``outs`` in TVM."""
+
+
 def _table_strategy(operator: str) -> Callable[..., OpStrategy]:
     def strategy(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
         return strategy_of(Op.get(operator), attrs, inputs, out_type, target)
 
-    strategy.__doc__ = f"The strategy of {operator}."
-    return strategy
+    def strategy_of_outs(attrs: Any, outs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
+        return strategy_of(Op.get(operator), attrs, outs, out_type, target)
+
+    made = strategy_of_outs if operator in _TAKE_OUTS else strategy
+    made.__doc__ = f"The strategy of {operator}."
+    return made
 
 
 def _generic_strategy(name: str, operator: str) -> DispatchedFunction:

@@ -53,7 +53,6 @@ _MODULES: Final[dict[str, str]] = {
     "relay.frontend.caffe2": _EXPORT,
     "relay.frontend.coreml": _EXPORT,
     "relay.frontend.paddlepaddle": _EXPORT,
-    "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
     "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",
     **{f"contrib.{name}": _COMPILED for name in ("cutlass", "miopen", "mps", "nnpack", "rocblas")},

@@ -61,8 +61,8 @@ class DictAttrs(Attrs):
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
         self._values = dict(values or {})
 
-    def __getitem__(self, key: str) -> Any:
-        return self._values[key]
+    def __getitem__(self, k: str) -> Any:
+        return self._values[k]
 
     def __contains__(self, key: object) -> bool:
         return key in self._values

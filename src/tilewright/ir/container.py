@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, KeysView, Mapping, ValuesView
 from typing import Any, ClassVar, TypeVar
 
 from tilewright.ir.expr import StringImm
@@ -54,6 +54,14 @@ class Map(dict[K, V], Object):
     def get(self, key: Any, default: Any = None) -> Any:
         """The value of the key, or the default."""
         return dict.get(self, _plain_key(key), default)
+
+    def keys(self) -> KeysView[K]:  # type: ignore[override]
+        """The keys."""
+        return KeysView(self)
+
+    def values(self) -> ValuesView[V]:  # type: ignore[override]
+        """The values."""
+        return ValuesView(self)
 
     def items(self) -> list[tuple[K, V]]:  # type: ignore[override]
         """Pairs of keys and values, as a list."""

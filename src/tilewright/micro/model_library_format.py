@@ -153,7 +153,8 @@ def _describe(module: Any) -> ModelLibrary:
 def _of_code(name: str, lib: Module, executor: str, **rest: Any) -> ModelLibrary:
     """A library around compiled code or C source."""
     by_target = getattr(lib, "ir_module_by_target", {})
-    code = lib.object_code()
+    # C source is written as such, whether or not this machine could compile it.
+    code = None if lib.format == "c" else lib.object_code()
     if code is None and lib.format != "c":
         raise UnsupportedInModelLibraryFormatError(
             f"the {lib.type_key} module has neither object code nor C source: model library format holds host code"

@@ -168,7 +168,7 @@ class Module:
     @property
     def entry_func(self) -> PackedFunc:
         """The function that calling the module runs."""
-        return self.get_function(ENTRY_NAME)
+        return self.get_function(self.entry_name)
 
     def _entry(self) -> str | None:
         if not self._function_names:

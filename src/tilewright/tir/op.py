@@ -350,7 +350,14 @@ atan2 = _binary("atan2", "The angle of the point (x2, x1).")
 hypot = _binary("hypot", "sqrt(x1 * x1 + x2 * x2) without overflow on the way.")
 nextafter = _binary("nextafter", "The representable number after x1 in the direction of x2.")
 copysign = _binary("copysign", "The magnitude of x1 with the sign of x2.")
-fmod = _binary("fmod", "The remainder of x1 / x2 with the sign of x1.")
+
+
+_remainder = _binary("fmod", "The remainder of x1 / x2 with the sign of x1.")
+
+
+def fmod(x: ExprLike, y: ExprLike) -> PrimExpr:
+    """The remainder of x / y with the sign of x."""
+    return _remainder(x, y)
 
 
 def ldexp(x1: ExprLike, x2: ExprLike) -> PrimExpr:

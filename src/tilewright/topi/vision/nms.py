@@ -69,7 +69,7 @@ def get_valid_counts(
     )
 
 
-def _suppress(
+def suppress_boxes(
     data: Tensor,
     order: Tensor,
     valid_count: Tensor,
@@ -147,7 +147,7 @@ def _suppress(
     )
 
 
-def _compact_boxes(data: Tensor) -> Tensor:
+def compact_boxes(data: Tensor) -> Tensor:
     """The boxes whose first value is not negative, moved to the front; -1 after them."""
     batch, count, length = data.shape
 
@@ -170,7 +170,7 @@ def _compact_boxes(data: Tensor) -> Tensor:
     return loop_kernel("compact_boxes", [data], [(data.shape, data.dtype)], body)[0]
 
 
-def _compact_indices(places: Tensor) -> list[Tensor]:
+def compact_indices(places: Tensor) -> list[Tensor]:
     """The indices that are not negative, moved to the front, -1 after them; and how many there are, (batch, 1)."""
     batch, count = places.shape
 
@@ -213,7 +213,7 @@ def non_max_suppression(
         data.shape[:2], lambda i, j: data(i, j, score_index), name="nms_score", tag=tag.INJECTIVE
     )
     order = argsort(scores, valid_count, axis=1, is_ascend=0, dtype="int32")
-    boxes, places = _suppress(
+    boxes, places = suppress_boxes(
         data,
         order,
         valid_count,
@@ -228,5 +228,5 @@ def non_max_suppression(
         return_indices,
     )
     if return_indices:
-        return _compact_indices(places)
-    return _compact_boxes(boxes) if invalid_to_bottom else boxes
+        return compact_indices(places)
+    return compact_boxes(boxes) if invalid_to_bottom else boxes

@@ -341,6 +341,14 @@ def test_detection_postprocess() -> None:
     np.testing.assert_allclose(classes[0, :2], [1, 0])
     np.testing.assert_allclose(likely[0], [0.9, 0.6, 0], rtol=1e-6)
 
+    class Called(OperatorConverter):
+        def convert_detection_postprocess(self, op: Any) -> Any:
+            return super().convert_detection_postprocess(op)  # type: ignore[misc]
+
+    assert all(
+        map(np.array_equal, run(content, codes, scores, op_converter=Called), [boxes, classes, likely, count])
+    )
+
 
 # Control flow
 

@@ -235,10 +235,10 @@ class GraphImporter:
     def convert_node(self, proto: Any) -> None:
         """Convert one node."""
         inputs = [self.lookup(name) if name else None for name in proto.input]
-        for name, result in zip(proto.output, self._converted(proto, inputs), strict=False):
+        for name, result in zip(proto.output, self.converted(proto, inputs), strict=False):
             self.define(name, result)
 
-    def _converted(self, proto: Any, inputs: Sequence[Any]) -> list[Any]:
+    def converted(self, proto: Any, inputs: Sequence[Any]) -> list[Any]:
         """The results of a node: those for either value of an input that a condition chooses."""
         attributes = {attribute.name: attribute_value(attribute) for attribute in proto.attribute}
         node = Node(proto, attributes, self.opset(proto.domain), self)
@@ -249,7 +249,7 @@ class GraphImporter:
         if choice is not None:
 
             def under_assumption() -> list[Any]:
-                return self._converted(proto, [self.resolved(value) for value in inputs])
+                return self.converted(proto, [self.resolved(value) for value in inputs])
 
             with node.conversion():
                 return propagated(node, choice.condition, under_assumption)

@@ -42,3 +42,8 @@ def find_converter(domain: str, name: str, opset: int) -> Converter | None:
         if since <= opset:
             found = function
     return found
+
+
+def converter_versions(domain: str, name: str) -> list[int]:
+    """The opsets from which on there is another converter of an operator."""
+    return [since for since, _ in _CONVERTERS.get((domain, name), ())]

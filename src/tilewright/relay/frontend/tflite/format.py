@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
 from tilewright.ir.module import IRModule
@@ -34,7 +33,7 @@ def from_tflite(
     read = read_model(model)
     main = read.subgraphs[0]
     custom = op_converter(read, main, ConstantTable())
-    overrides = {name: partial(custom.convert, method=method) for name, method in custom.overrides().items()}
+    overrides = custom.calls()
     require_supported(list_unsupported(read, overrides))
     names = [main.tensors[place].name for place in main.inputs]
     check_input_names(shape_dict or {}, names, names)

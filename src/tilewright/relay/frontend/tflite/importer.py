@@ -81,8 +81,15 @@ class GraphImporter:
 
     def _results(self, node: LiteNode, inputs: list[Any]) -> list[Any]:
         override = self.overrides.get(node.op_type)
-        if override is not None:
-            return _listed(override(node))
+        return _listed(override(node)) if override is not None else self._usual(node, inputs)
+
+    def usual_results(self, node: LiteNode) -> list[Any]:
+        """The results of an operator of this graph, whatever overrides it."""
+        return self._usual(
+            node, [None if place < 0 else self.tensor(place) for place in node.operator.inputs]
+        )
+
+    def _usual(self, node: LiteNode, inputs: list[Any]) -> list[Any]:
         own = find_own(node.op_type)
         if own is not None:
             return _listed(own(node, *inputs))

@@ -108,11 +108,19 @@ def clamped(node: LiteNode, data: Expr, tensor: Tensor, activation: str) -> Expr
         return quantized(node, activated(node, dequantized(node, data, tensor), activation), tensor)
     of = quantization_of(node, tensor)
     limits = np.iinfo(tensor.dtype)
+    bounds = activation_limits(activation, float(of.scale[0]), int(of.zero_point[0]), tensor.dtype)
+    return data if bounds is None or bounds == (limits.min, limits.max) else relay.clip(data, *bounds)
+
+
+def activation_limits(activation: str, scale: float, zero: int, dtype: str) -> tuple[int, int] | None:
+    """The integers between which an activation keeps those of a scale and zero point; None for one without bounds."""
+    if activation not in _BOUNDS:
+        return None
+    limits = np.iinfo(dtype)
     low, high = _BOUNDS[activation]
-    scale, zero = float(of.scale[0]), int(of.zero_point[0])
     least = limits.min if low is None else max(limits.min, zero + _nearest(low / scale))
     most = limits.max if high is None else min(limits.max, zero + _nearest(high / scale))
-    return data if (least, most) == (limits.min, limits.max) else relay.clip(data, least, most)
+    return int(least), int(most)
 
 
 def _nearest(number: float) -> int:

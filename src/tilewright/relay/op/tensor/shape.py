@@ -116,6 +116,6 @@ zeros_like = _filled("zeros_like", 0, "Zeros in the shape and type of a tensor."
 ones_like = _filled("ones_like", 1, "Ones in the shape and type of a tensor.")
 
 
-def copy_shape_func(attrs: Any, inputs: Sequence[Tensor], out_ndims: Sequence[Any]) -> list[Tensor]:
+def copy_shape_func(attrs: Any, inputs: Sequence[Tensor], _: Sequence[Any]) -> list[Tensor]:
     """The shape function of operators whose result has the shape of the argument."""
     return [topi.identity(inputs[0])]
