@@ -72,19 +72,6 @@ class ObjectRValueRef:
         self.obj = obj
 
 
-_EXTENSIONS: dict[int, tuple[type, Callable[[int], Any] | None]] = {}
-
-
-def register_extension(cls: type, fcreate: Callable[[int], Any] | None = None) -> type:
-    """Let functions take objects of a class by address: it has ``_tvm_tcode``, and its objects ``_tvm_handle``.
-    ``fcreate`` makes an object of an address."""
-    code = int(cls._tvm_tcode)  # type: ignore[attr-defined]
-    if fcreate is not None and code < ArgTypeCode.EXT_BEGIN:
-        raise ValueError(f"types of one's own have codes from {ArgTypeCode.EXT_BEGIN} on, not {code}")
-    _EXTENSIONS[code] = cls, fcreate
-    return cls
-
-
 def extract_ext_funcs(finit: Callable[[Any], int]) -> dict[str, Any]:
     """The functions that a library declares: ``finit`` is called with a function that it calls with each name and
     function, and returns 0."""

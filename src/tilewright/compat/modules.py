@@ -22,7 +22,8 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "support.errors": "TVMError=TilewrightError register_error",
     },
     "_ffi.registry": {
-        "compat.ffi": "_init_api extract_ext_funcs register_extension register_object",
+        "compat.ffi": "_init_api extract_ext_funcs register_object",
+        "runtime.packed_func": "register_extension",
         "runtime.registry": "get_global_func list_global_func_names register_func remove_global_func",
     },
     "_ffi.runtime_ctypes": {

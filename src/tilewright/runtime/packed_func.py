@@ -403,19 +403,23 @@ def register_object_type(
 _HANDLE_KINDS: dict[int, int] = {3: _POINTER, 7: _DLTENSOR}
 """From TVM's numbers of the kinds of arguments that are an address (``ArgTypeCode``) to those of this convention."""
 
+_FIRST_OWN_KIND = 15
+"""From this number on (``ArgTypeCode.EXT_BEGIN``) users number kinds of their own."""
+
 
 def register_extension(cls: type, fcreate: Callable[..., Any] | None = None) -> type:
     """Let values of a class be passed to packed functions: the attribute ``_tvm_handle`` of a value is the address that
     is passed, and ``_tvm_tcode`` of the class says what is there, a tensor (``DLTENSOR_HANDLE``) or anything
-    (``HANDLE``). ``fcreate`` is not used: no function returns such a value."""
+    (``HANDLE``, or a code of one's own). ``fcreate`` is not used: no function returns such a value."""
     code = getattr(cls, "_tvm_tcode", None)
-    if code not in _HANDLE_KINDS:
+    own = isinstance(code, int) and code >= _FIRST_OWN_KIND
+    if code not in _HANDLE_KINDS and not own:
         raise failure(
             "ValueError",
             f"{cls.__name__}._tvm_tcode is {code!r}: an extension type is passed as a DLTENSOR_HANDLE (7) or a "
-            "HANDLE (3)",
+            f"HANDLE (3), or has a code of its own from {_FIRST_OWN_KIND} on",
         )
-    kind = _HANDLE_KINDS[code]
+    kind = _POINTER if own else _HANDLE_KINDS[code]
 
     def encode(value: Any, kept: Kept) -> tuple[int, int]:
         kept.append(value)
