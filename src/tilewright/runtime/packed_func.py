@@ -411,7 +411,7 @@ def register_extension(cls: type, fcreate: Callable[..., Any] | None = None) -> 
     """Let values of a class be passed to packed functions: the attribute ``_tvm_handle`` of a value is the address that
     is passed, and ``_tvm_tcode`` of the class says what is there, a tensor (``DLTENSOR_HANDLE``) or anything
     (``HANDLE``, or a code of one's own). ``fcreate`` is not used: no function returns such a value."""
-    code = getattr(cls, "_tvm_tcode", None)
+    code: Any = getattr(cls, "_tvm_tcode", None)
     own = isinstance(code, int) and code >= _FIRST_OWN_KIND
     if code not in _HANDLE_KINDS and not own:
         raise failure(
@@ -419,7 +419,7 @@ def register_extension(cls: type, fcreate: Callable[..., Any] | None = None) -> 
             f"{cls.__name__}._tvm_tcode is {code!r}: an extension type is passed as a DLTENSOR_HANDLE (7) or a "
             f"HANDLE (3), or has a code of its own from {_FIRST_OWN_KIND} on",
         )
-    kind = _POINTER if own else _HANDLE_KINDS[code]
+    kind = _POINTER if own else _HANDLE_KINDS[int(code)]
 
     def encode(value: Any, kept: Kept) -> tuple[int, int]:
         kept.append(value)

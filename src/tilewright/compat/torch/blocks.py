@@ -57,7 +57,8 @@ class Blocks:
         if kind in _CONSTRUCT:
             return inputs
         if kind in _UNPACK:
-            return list(inputs[0])
+            unpacked: Any = inputs[0]
+            return list(unpacked)
         if kind == "prim::If":
             return self.convert_if(node, outputs)
         if kind == "prim::Loop":
