@@ -195,3 +195,17 @@ def test_products_by_the_library_of_a_target(level: int) -> None:
     a, b = (GENERATOR.uniform(-1, 1, size=shape).astype("float32") for shape in ((9, 16), (12, 16)))
     executor.run(x=a, y=b)
     np.testing.assert_allclose(executor.get_output(0).numpy(), np.maximum(a @ b.T, 0), rtol=1e-5, atol=1e-6)
+
+
+def test_pieces_of_patterns_are_not_left_over() -> None:
+    """A bias is taken with its product, though nobody takes one by itself."""
+    needs("onednn")
+    x = relay.var("x", shape=(2, 4))
+    bias = relay.const(np.ones(3, "float32"))
+    product = relay.nn.bias_add(relay.nn.dense(x, weights(3, 4)), bias)
+    for body, expected in (
+        (product, []),
+        (relay.nn.bias_add(relay.erf(product), bias), ["nn.bias_add", "erf"]),
+    ):
+        module = infer_module(tvm.IRModule.from_expr(relay.Function([x], body)))
+        assert sorted(one.operator for one in refusals(module, ["onednn"])) == sorted(expected)

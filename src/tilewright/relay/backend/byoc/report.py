@@ -11,6 +11,7 @@ from typing import Any
 from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
+from tilewright.relay.backend.byoc.partition import partition_for
 from tilewright.relay.expr import Call
 from tilewright.relay.op.contrib.backends import get_backend
 
@@ -124,4 +125,21 @@ def refusals(prepared: IRModule, backends: Sequence[str]) -> list[Refusal]:
             reasons.append(reason if reason.startswith(name) else f"{name}: {reason}")
         else:
             found[(expr.op.name, tuple(reasons))] += 1
-    return [Refusal(name, count, reasons) for (name, reasons), count in found.items()]
+    left = _operators_left(partition_for(prepared, backends, is_prepared=True))
+    made = []
+    for (name, reasons), count in found.items():
+        # What is refused by itself may still be taken as a piece of a larger pattern.
+        staying = min(count, left[name])
+        left[name] -= staying
+        if staying:
+            made.append(Refusal(name, staying, reasons))
+    return made
+
+
+def _operators_left(partitioned: IRModule) -> Counter[str]:
+    """How often each operator occurs outside the parts of backends."""
+    return Counter(
+        expr.op.name
+        for expr in post_order(partitioned["main"].body)
+        if isinstance(expr, Call) and isinstance(expr.op, Op)
+    )
