@@ -113,10 +113,12 @@ def test_overcomputed_stages_have_no_conditions_of_their_own() -> None:
         outer, _ = s[c].split(c.op.axis[0], factor=4)
         s[b].compute_at(s[c], outer)
         if over:
-            s[b].overcompute()
+            s[b].overcompute(*b.op.axis)
         counts.append(len(parts(statement(s), tir.IfThenElse)))
         values = random(7)
         check(s, [a, c], [values], values * 2)
     assert counts == [2, 1]
     with pytest.raises(ScheduleError, match="an output has no elements past its ends"):
-        s[c].overcompute()
+        s[c].overcompute(*c.op.axis)
+    with pytest.raises(ScheduleError, match="it is not a data axis of the operation"):
+        s[b].overcompute(*c.op.axis)

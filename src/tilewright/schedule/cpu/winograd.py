@@ -99,11 +99,13 @@ def _schedule_blocks(schedule: Schedule, stages: Stages, result: Stage, cpu: CPU
         _unroll_and_vectorize(stage, stage.op.axis[:2], stage.op.axis[-1])
     _schedule_inputs(stages, blocks.inputs_first)
     local = _schedule_product(schedule, stages.product, blocks.group, result, place, cpu)
-    # Past the last tile everything is computed from zeros, which is what is gathered outside of the image.
-    for stage in (stages.gathered, stages.halfway, local, stages.product, stages.back_rows, stages.back):
-        stage.overcompute()
+    computed = [stages.gathered, stages.halfway, local, stages.product, stages.back_rows, stages.back]
     if not blocks.inputs_first:
-        stages.transformed.overcompute()
+        computed.append(stages.transformed)
+    for stage in computed:
+        # Past the last tile everything is computed from zeros, which is what is gathered outside of the image.
+        _, _, _, images, rows, columns, _ = stage.op.axis
+        stage.overcompute(images, rows, columns)
 
 
 def _unroll_and_vectorize(stage: Stage, unrolled: Sequence[Any], vector: Any) -> None:

@@ -100,7 +100,7 @@ def stage_predicates(
         values,
         sets,
         context.analyzer,
-        check_domain=not stage.is_overcomputed,
+        unchecked=stage.overcomputed,
         skip=skip,
     )
 

@@ -262,13 +262,14 @@ def bound_predicates(
     analyzer: Analyzer,
     check_domain: bool = True,
     skip: frozenset[IterVar] = frozenset(),
+    unchecked: frozenset[IterVar] = frozenset(),
 ) -> list[PrimExpr]:
     """The conditions under which the loops are inside what must be computed.
 
     Two things can go wrong. A split that does not divide runs past the end of the axis it splits; that axis
     need not be a root, and running past its end would repeat iterations of the axis next to it, which a
     reduction must not. And an inferred range, taken wider than needed because sets of values are intervals,
-    runs past the operation's own domain; ``check_domain`` adds a guard for that too.
+    runs past the operation's own domain; ``check_domain`` adds a guard for that too, on all axes but the ``unchecked``.
     """
     predicates: list[PrimExpr] = []
 
@@ -284,7 +285,9 @@ def bound_predicates(
             if not analyzer.can_prove_equal(product, whole.extent):
                 require(operators.subtract(values[relation.parent], whole.min), whole.extent)
     for axis in roots if check_domain else ():
-        if axis in skip or axis.iter_type == IterVar.Opaque or axis not in values or axis.dom is None:
+        if axis in skip or axis in unchecked or axis.iter_type == IterVar.Opaque:
+            continue
+        if axis not in values or axis.dom is None:
             continue
         if _same_range(ranges[axis], axis.dom, analyzer):
             continue

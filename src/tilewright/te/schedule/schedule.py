@@ -159,7 +159,7 @@ _COPIED = (
     "scope",
     "is_output",
     "double_buffered",
-    "is_overcomputed",
+    "overcomputed",
     "env_thread_axes",
     "store_predicate",
     "group",

@@ -99,7 +99,7 @@ class Stage(Object):
     scope: str = ""
     is_output: bool = False
     double_buffered: bool = False
-    is_overcomputed: bool = False
+    overcomputed: frozenset[IterVar] = frozenset()
     env_thread_axes: tuple[IterVar, ...] = ()
     store_predicate: PrimExpr | None = None
     group: Stage | None = None
@@ -444,13 +444,17 @@ class Stage(Object):
         self.double_buffered = True
         self._record("double_buffer")
 
-    def overcompute(self) -> None:
-        """Compute all that the loops around it ask for, past the ends of the operation's axes too: fewer conditions,
-        where nobody uses the elements past the end and nothing that they are computed from is out of bounds."""
+    def overcompute(self, *axes: IterVar) -> None:
+        """Compute all that the loops around it ask for, past the ends of these axes of the operation too: fewer
+        conditions, where nobody uses the elements past the end and nothing that they are computed from is out of
+        bounds."""
         if self.is_output:
             self.fail("overcompute", None, "an output has no elements past its ends")
-        self.is_overcomputed = True
-        self._record("overcompute")
+        for axis in axes:
+            if axis not in self.op.axis:
+                self.fail("overcompute", axis, "it is not a data axis of the operation")
+        self.overcomputed = frozenset(axes)
+        self._record("overcompute", *axes)
 
     # -- place ----------------------------------------------------------------------------------------------------
 
