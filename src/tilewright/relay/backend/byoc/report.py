@@ -127,12 +127,12 @@ def refusals(prepared: IRModule, backends: Sequence[str]) -> list[Refusal]:
             found[(expr.op.name, tuple(reasons))] += 1
     left = _operators_left(partition_for(prepared, backends, is_prepared=True))
     made = []
-    for (name, reasons), count in found.items():
+    for (operator, why), count in found.items():
         # What is refused by itself may still be taken as a piece of a larger pattern.
-        staying = min(count, left[name])
-        left[name] -= staying
+        staying = min(count, left[operator])
+        left[operator] -= staying
         if staying:
-            made.append(Refusal(name, staying, reasons))
+            made.append(Refusal(operator, staying, why))
     return made
 
 
