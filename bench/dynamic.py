@@ -16,7 +16,6 @@ import hashlib
 import json
 import math
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -33,7 +32,7 @@ sys.path.insert(0, str(HERE))
 from contenders import CONTENDERS, installed  # noqa: E402
 from harness import PAUSE, write_table  # noqa: E402
 from isa import add_option, beside, start_again  # noqa: E402
-from latency import TOLERANCE, Child, Failed, arrays, child, chosen, difference, say  # noqa: E402
+from latency import TOLERANCE, Child, Failed, arrays, child, chosen, difference, made_once, say  # noqa: E402
 
 MODELS = (
     *("resnet18", "mobilenet_v2", "efficientnet_b0", "squeezenet_1_1", "convnext_tiny"),
@@ -62,20 +61,8 @@ class Row:
 def exported(name: str, cache: Path) -> Path:
     """The folder of a model's files, which are made where they are missing."""
     definitions = b"".join(path.read_bytes() for path in sorted((HERE / "models").glob("*.py")))
-    folder = cache / f"open-{name}-{hashlib.sha256(definitions).hexdigest()[:12]}"
-    if (folder / "about.json").exists():
-        return folder
-    draft = cache / f"open-{name}-{os.getpid()}.draft"
-    draft.mkdir(parents=True)
-    program = [sys.executable, "-W", "ignore", str(HERE / "models" / "open_sizes.py"), name, str(draft)]
-    try:
-        finished = subprocess.run(program, capture_output=True, text=True, check=False)
-        if finished.returncode:
-            raise Failed("export: " + (finished.stderr.strip().splitlines() or ["no reason given"])[-1][:200])
-        draft.replace(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    return folder
+    mark = hashlib.sha256(definitions).hexdigest()[:12]
+    return made_once(cache / f"open-{name}-{mark}", "open_sizes.py", name)
 
 
 @contextmanager

@@ -152,12 +152,16 @@ def folder_of(name: str, cache: Path) -> Path:
 
 def exported(name: str, cache: Path) -> Path:
     """The folder of a model's files, which are made where they are missing."""
-    folder = folder_of(name, cache)
+    return made_once(folder_of(name, cache), "export.py", name)
+
+
+def made_once(folder: Path, script: str, name: str) -> Path:
+    """The folder, which a script of ``models`` fills if it is not there yet."""
     if (folder / "about.json").exists():
         return folder
-    draft = cache / f"{name}-{os.getpid()}.draft"
+    draft = folder.with_name(f"{folder.name}-{os.getpid()}.draft")
     draft.mkdir(parents=True)
-    program = [sys.executable, "-W", "ignore", str(HERE / "models" / "export.py"), name, str(draft)]
+    program = [sys.executable, "-W", "ignore", str(HERE / "models" / script), name, str(draft)]
     try:
         finished = subprocess.run(program, capture_output=True, text=True, check=False)
         if finished.returncode:

@@ -27,7 +27,7 @@ class Samples:
     inputs: Sequence[TensorInfo]
     images: ImageOptions = field(default_factory=ImageOptions)
     ignored: str | None = None
-    """An array that is no input: the labels."""
+    """The labels, which the model does not read."""
     limit: int | None = None
 
     def __post_init__(self) -> None:
