@@ -161,7 +161,7 @@ def _rows(run: Sequence[Store], also_float32: bool) -> list[_Row]:
 
 
 def _factors(value: PrimExpr) -> list[Broadcast]:
-    """The broadcasts that sums, products and dot products consist of; what may not be evaluated is left alone."""
+    """The broadcasts that sums, products and dot products consist of; what may not be evaluated stays as it is."""
     waiting, found = [value], list[Broadcast]()
     while waiting:
         part = waiting.pop()

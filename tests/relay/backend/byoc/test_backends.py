@@ -209,3 +209,19 @@ def test_pieces_of_patterns_are_not_left_over() -> None:
     ):
         module = infer_module(tvm.IRModule.from_expr(relay.Function([x], body)))
         assert sorted(one.operator for one in refusals(module, ["onednn"])) == sorted(expected)
+
+
+def test_two_backends_and_cuda_in_one_artefact(tmp_path: Path) -> None:
+    """The library of a model for a GPU holds its kernels and the parts of both backends, also after it was loaded."""
+    needs("openblas")
+    needs("onednn")
+    x = relay.var("x", shape=(2, 8))
+    scores = relay.nn.softmax(relay.cumsum(relay.nn.dense(x, weights(8, 8)), axis=1))
+    module = partition_for(
+        tvm.IRModule.from_expr(relay.Function([x], relay.erf(scores))), ["openblas", "onednn"]
+    )
+    library = relay.build(module, "cuda -arch=sm_80")
+    library.export_library(str(tmp_path / "model.so"))
+    for one in (library.lib, tvm.runtime.load_module(str(tmp_path / "model.so"))):
+        kinds = {part.type_key for part in one.imported_modules}
+        assert {"cuda", "openblas_json", "onednn_json"} <= kinds
