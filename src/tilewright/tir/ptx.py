@@ -39,6 +39,11 @@ from tilewright.tir.ptx_shapes import (
 _ACCESS: Final = {"r": 1, "w": 2, "rw": 3}
 TENSOR_MAP: Final = "tensor_map"
 """The key of the attribute that makes a kernel's pointer parameter a tensor map; its value is ``tensor_map(...)``."""
+CLUSTER: Final = "tir.cluster_dims"
+"""The key of the attribute that puts a kernel's blocks into clusters; its value is ``cluster(...)``."""
+
+LARGEST_CLUSTER: Final = 8
+"""Blocks of a cluster that every device with clusters can have."""
 
 
 def _call(name: str, args: Sequence[Any], dtype: str = "int32") -> Call:
@@ -153,9 +158,10 @@ def mbarrier_arrive_expect_tx(barrier: PrimExpr, size: ExprLike) -> Call:
     return _call("ptx_mbarrier_arrive_expect_tx", [barrier, size])
 
 
-def mbarrier_arrive_cluster(barrier: PrimExpr, rank: ExprLike) -> Call:
-    """Arrive at the barrier that is at the same place in another block of the cluster."""
-    return _call("ptx_mbarrier_arrive_cluster", [barrier, rank])
+def mbarrier_arrive_cluster(barrier: PrimExpr, rank: ExprLike, publishes: bool = True) -> Call:
+    """Arrive at the barrier that is at the same place in another block of the cluster. What this thread has stored
+    before is then visible there, unless it has nothing to publish, which takes a small part of the time."""
+    return _call("ptx_mbarrier_arrive_cluster", [barrier, rank, int(publishes)])
 
 
 def mbarrier_wait(barrier: PrimExpr, parity: ExprLike) -> Call:
@@ -322,6 +328,14 @@ def set_max_registers(count: int, increase: bool) -> Call:
 def elect_sync() -> PrimExpr:
     """True in one thread of the warp, the first."""
     return _call("ptx_elect_sync", [], "bool")
+
+
+def cluster(x: int, y: int = 1, z: int = 1) -> Call:
+    """The blocks of a cluster along each axis of the grid. It is the value of an attribute ``CLUSTER`` around the
+    kernel's statements."""
+    if min(x, y, z) < 1 or x * y * z > LARGEST_CLUSTER:
+        raise ExpressionError(f"a cluster has 1 to {LARGEST_CLUSTER} blocks, not {x} x {y} x {z}")
+    return _call("tvm_tuple", [x, y, z], "handle")
 
 
 def cluster_rank() -> PrimExpr:

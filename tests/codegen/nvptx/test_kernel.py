@@ -12,6 +12,7 @@ from tilewright import te, tir
 from tilewright.codegen.nvptx.code import merged
 from tilewright.runtime.device_module import DeviceModule
 from tilewright.support.errors import CodegenError, TargetError
+from tilewright.tir import ptx
 from tilewright.tir.interpreter import interpret
 
 ARCHS = ["sm_75", "sm_80", "sm_90a"]
@@ -176,6 +177,19 @@ def test_launch_bounds(kit: Any) -> None:
     assert ".minnctapersm 4" in ptx and ".maxnreg 64" in ptx
     cluster = kit.ptx(function.with_attr("tir.cluster_dims", (2, 1, 1)), arch="sm_90a")
     assert ".reqnctapercluster 2, 1, 1" in cluster
+
+
+def test_a_statement_puts_blocks_into_clusters(kit: Any) -> None:
+    """As an attribute within the kernel, for one kernel of several."""
+    a = tir.decl_buffer((64,), "float32", name="A")
+    block, axis = thread("blockIdx.x"), thread("threadIdx.x")
+    store = tir.Store(a.data, tir.const(1.0, "float32"), block.var * 32 + axis.var)
+    body = tir.AttrStmt(axis, "thread_extent", 32, tir.AttrStmt("kernel", ptx.CLUSTER, ptx.cluster(2), store))
+    body = tir.AttrStmt(block, "thread_extent", 2, body)
+    text = kit.ptx(tir.PrimFunc([a], body, attrs={"global_symbol": "main"}), arch="sm_90a")
+    assert ".reqnctapercluster 2, 1, 1" in text
+    with pytest.raises(tvm.TVMError, match="1 to 8 blocks, not 16"):
+        ptx.cluster(16)
 
 
 def test_an_assertion_stops_the_kernel(kit: Any) -> None:

@@ -84,6 +84,18 @@ def transpose() -> Graph:
     return [a], topi.transpose(a, (2, 0, 1)), lambda x: x.transpose(2, 0, 1)
 
 
+def channels_last() -> Graph:
+    """Tiles of a whole axis and of a divisor of one, and tiles that are not full."""
+    a = te.placeholder((1, 9, 2, 134), name="a")
+    return [a], topi.transpose(a, (0, 2, 3, 1)), lambda x: x.transpose(0, 2, 3, 1)
+
+
+def odd_rows() -> Graph:
+    """Vectors go on from row to row, and the last one is not full."""
+    a, b = te.placeholder((7, 13), name="a"), te.placeholder((7, 13), name="b")
+    return [a, b], topi.add(a, b), np.add
+
+
 def concatenate() -> Graph:
     a, b = te.placeholder((3, 4), name="a"), te.placeholder((3, 2), name="b")
     return [a, b], topi.concatenate((a, b), axis=1), lambda x, y: np.concatenate((x, y), axis=1)
@@ -91,7 +103,7 @@ def concatenate() -> Graph:
 
 GRAPHS = [
     *(elementwise, broadcast, reduction, scalar, softmax, conv2d, dense),
-    *(batch_matmul, pool, transpose, concatenate),
+    *(batch_matmul, pool, transpose, channels_last, odd_rows, concatenate),
 ]
 
 
@@ -135,6 +147,13 @@ def test_blocks_of_threads() -> None:
             "blockIdx.x": [-(-750 // threads)],
             "threadIdx.x": [threads],
         }
+
+
+def test_odd_rows_are_read_as_vectors() -> None:
+    """A row of an odd number of elements does not make every access a single one."""
+    (a, b), made, _ = odd_rows()
+    ptx = tvm.build(schedule(made, CUDA), [a, b, made], CUDA).imported_modules[0].get_source("ptx")
+    assert "ld.global.nc.v4" in ptx
 
 
 def test_unknown_extents() -> None:

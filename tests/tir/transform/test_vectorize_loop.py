@@ -97,6 +97,23 @@ def test_if_then_else_on_lanes_runs_lane_by_lane(apply, agree):
     agree(before, after, np.arange(12, dtype="float32"), 3)
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+def test_vectors_inside_a_likely_bound_stay_vectors(apply, agree, nodes_of, backwards):
+    """Only the vector that crosses the bound goes lane by lane; it is found by its last lane, or by its first."""
+    builder = tir.ir_builder.create()
+    a = builder.pointer("float32", name="A")
+    with builder.for_range(0, 3, name="k") as k, builder.for_range(0, 8, kind="vectorize") as i:
+        place = k * 8 + i
+        bound = tir.const(21, "int32") > place if not backwards else 23 - place >= 3
+        with builder.if_scope(tir.likely(bound)):
+            a[place] = a[place] + 1.0
+    before = function_of(builder.get(), a)
+    after = apply(before, VectorizeLoop())
+    stores = nodes_of(after.body, tir.Store)
+    assert sorted(store.value.dtype.lanes for store in stores) == [1, 8]
+    agree(before, after, np.arange(24, dtype="float32"))
+
+
 def test_binding_becomes_a_vector_variable(apply, agree):
     """A binding of a value that differs from lane to lane gets a vector variable."""
     a = tir.Var("A", "handle")

@@ -6,7 +6,7 @@ from typing import Final
 
 from tilewright.codegen.llvm.calls import Handler
 from tilewright.codegen.llvm.emitter import Emitter
-from tilewright.codegen.nvptx.assembly import assembly, int32, require, shared_address
+from tilewright.codegen.nvptx.assembly import assembly, int32, number, require, shared_address
 from tilewright.ir.expr import Call
 
 # Waiting is a loop: an attempt gives up after a time that the system sets.
@@ -52,10 +52,17 @@ def cluster_rank(emitter: Emitter, node: Call) -> str:
     return emitter.call_llvm("llvm.nvvm.read.ptx.sreg.cluster.ctarank", "i32", [])
 
 
-_REMOTE_ARRIVE: Final = (
-    "{ .reg .b32 remote; mapa.shared::cluster.u32 remote, $0, $1; "
-    "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote]; }"
-)
+def mbarrier_arrive_cluster(emitter: Emitter, node: Call) -> str:
+    """A release to the whole cluster waits for all that the thread has stored, in any memory."""
+    require(emitter, node, 90)
+    order = ".release.cluster" if number(node, 2) else ""
+    text = (
+        "{ .reg .b32 remote; mapa.shared::cluster.u32 remote, $0, $1; "
+        f"mbarrier.arrive{order}.shared::cluster.b64 _, [remote]; }}"
+    )
+    assembly(emitter, text, [("i32", shared_address(emitter, node.args[0])), int32(emitter, node.args[1])])
+    return "0"
+
 
 BARRIER_CALLS: Final[dict[str, Handler]] = {
     "tir.ptx_mbarrier_init": _on_barrier("mbarrier.init.shared::cta.b64 [$0], $1;", 1),
@@ -64,7 +71,7 @@ BARRIER_CALLS: Final[dict[str, Handler]] = {
     "tir.ptx_mbarrier_arrive_expect_tx": _on_barrier(
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", 1, arch=90
     ),
-    "tir.ptx_mbarrier_arrive_cluster": _on_barrier(_REMOTE_ARRIVE, 1, arch=90),
+    "tir.ptx_mbarrier_arrive_cluster": mbarrier_arrive_cluster,
     "tir.ptx_mbarrier_wait": _on_barrier(_WAIT, 1, arch=90),
     "tir.ptx_barrier_sync": _plain("bar.sync $0, $1;", 70, 2),
     "tir.ptx_barrier_arrive": _plain("bar.arrive $0, $1;", 70, 2),

@@ -11,7 +11,8 @@ from tilewright.codegen.nvptx.emitter import KernelEmitter
 from tilewright.codegen.tensor_maps import describe_tensor_maps
 from tilewright.support.errors import CodegenError
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.transform.split_host_device import CLUSTER, MAX_REGISTERS, MIN_BLOCKS
+from tilewright.tir.ptx import CLUSTER
+from tilewright.tir.transform.split_host_device import MAX_REGISTERS, MIN_BLOCKS
 
 
 def emit_kernel(module: ModuleContext, function: PrimFunc, name: str) -> None:

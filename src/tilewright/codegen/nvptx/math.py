@@ -15,6 +15,7 @@ from typing import Final
 from tilewright.codegen.llvm.math import library
 from tilewright.codegen.llvm.math.block import Block, Value
 from tilewright.codegen.llvm.math.library import Function
+from tilewright.codegen.llvm.math.special import ERF_FAR, ERF_NEAR
 
 _LOG2_E: Final = 1.4426950408889634
 _LOG2_E_SINGLE: Final = 1.44269502162933349609375
@@ -31,6 +32,10 @@ _TANH: Final = (
     -0.33333301544189453,
 )
 _STEP_LIMIT: Final = 2.0**52
+_ERF_END: Final = 4.0
+"""erf is 1 from here on, in float32."""
+_ERF_FAR: Final = tuple([-_LOG2_E * one for one in ERF_FAR])
+"""log2(erfc(x))."""
 _ERF: Final = (-0.00161518995, 0.10364088416, 1.12831389904)
 """atanh(erf(x)) / x in powers of the square of x."""
 _ERF_LIMIT: Final = 16.0
@@ -77,6 +82,16 @@ def tanh(block: Block, x: Value) -> Value:
     square = x * x
     near = block.fma(block.polynomial(square, _TANH) * square, x, x)
     return block.select(size < _TANH_SMALL, near, far.copysign(x))
+
+
+def erf(block: Block, x: Value) -> Value:
+    """In two ranges, as the vector library's. Above one, the power of two is at most 0.16, and what the hardware's is
+    off by is below the rounding of the difference."""
+    size = x.absolute()
+    near = block.fma(block.polynomial(x * x, ERF_NEAR), x, x)
+    logarithm = block.polynomial(block.intrinsic("minimum", size, x.lift(_ERF_END)), _ERF_FAR)
+    far = (1.0 - _each(block, "ex2.approx.ftz.f", logarithm)).copysign(x)
+    return block.select(size < 1.0, near, far)
 
 
 def rsqrt(block: Block, x: Value) -> Value:
@@ -151,6 +166,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "exp2": Function(exp2, 2.5, library.FUNCTIONS["exp2"].double, 1.5),
     "sigmoid": Function(sigmoid, 4.5, library.FUNCTIONS["sigmoid"].double, 2.5),
     "tanh": Function(tanh, 3.0, library.FUNCTIONS["tanh"].double, 2.5),
+    "erf": Function(erf, 2.5, None),
     "rsqrt": Function(rsqrt, 2.0, rsqrt_double, 1.5),
     "fmod": Function(fmod, 0.5, fmod, 0.5, 2),
     # Errors of these are in units of float16, after rounding.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Final
 
 from tilewright.ir.expr import IterVar
@@ -28,7 +29,25 @@ def schedule_injective(materialized: MaterializedStage, machine: GpuMachine) -> 
         only = stage.fuse()
         stage.env_threads([thread_axis((0, 1), "blockIdx.x"), thread_axis((0, 1), "threadIdx.x")])
         return only
-    return deal_out(stage, vector_width(materialized, machine), machine)
+    width, widest = vector_width(materialized, machine), _flat_width(materialized, machine)
+    if widest > width:
+        return deal_out(stage, widest, machine, crosses_rows=True)
+    return deal_out(stage, width, machine)
+
+
+def _flat_width(materialized: MaterializedStage, machine: GpuMachine) -> int:
+    """Elements of a vector that may go on from one row to the next, because everything is read in the order in which
+    the results are written; 1 if something is not."""
+    axes = materialized.compute.axes
+    variables = tuple([axis.var for axis in axes])
+    outputs = materialized.operation.outputs
+    for read in materialized.reads:
+        if tuple(read.indices) != variables or tuple(read.tensor.shape) != tuple(outputs[0].shape):
+            return 1
+    types = [tensor.dtype for tensor in (*outputs, *(read.tensor for read in materialized.reads))]
+    width = min(machine.lanes(dtype) for dtype in types)
+    is_known = all(constant_extent(axis) is not None for axis in axes)
+    return width if is_known and prod(extent_of(axis) for axis in axes) >= width else 1
 
 
 def vector_width(
@@ -76,11 +95,17 @@ def _is_aligned(read: Read, axis: IterVar, width: int) -> bool:
 
 
 def deal_out(
-    stage: Stage, width: int, machine: GpuMachine, vectors: int = VECTORS_A_THREAD, pixels: int = 1
+    stage: Stage,
+    width: int,
+    machine: GpuMachine,
+    vectors: int = VECTORS_A_THREAD,
+    pixels: int = 1,
+    crosses_rows: bool = False,
 ) -> IterVar:
     """Deals the elements out to blocks of threads, vectors of ``width`` to each; the innermost axis of a thread.
 
-    In a large kernel a thread has ``vectors`` of them; ``pixels`` of the axis before the vectors' are neighbours.
+    In a large kernel a thread has ``vectors`` of them; ``pixels`` of the axis before the vectors' are neighbours. If a
+    vector ``crosses_rows``, all axes are one, and the last vector may be shorter.
     """
     axes = list(stage.op.axis)
     long = [number for number, axis in enumerate(axes) if constant_extent(axis) != 1]
@@ -89,6 +114,8 @@ def deal_out(
         extent = constant_extent(axis)
         is_constant = is_constant and extent is not None
         total *= 1 if extent is None else extent
+    if crosses_rows and len(axes) > 1:
+        axes, long = [stage.fuse(*axes)], [0]
     vector = None
     if width > 1:
         axes[long[-1]], vector = stage.split(axes[long[-1]], factor=width)
@@ -99,7 +126,7 @@ def deal_out(
         stage.reorder(*axes, pixel, *([] if vector is None else [vector]))
         stage.unroll(pixel)
     fused = stage.fuse(*axes) if len(axes) > 1 else axes[0]
-    pieces = total // width // pixels
+    pieces = -(-total // width) // pixels
     threads = machine.threads(min(BLOCK, max(pieces, 1)) if is_constant else BLOCK)
     if is_constant:
         threads = decide("threads", threads, lambda: powers_of_two(machine.warp, machine.threads(pieces)))

@@ -9,7 +9,7 @@ from tilewright.ir.expr import IterVar
 from tilewright.ir.functor import free_vars
 from tilewright.schedule.cpu.access import Read, constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage
-from tilewright.schedule.gpu.machine import GpuMachine, power_of_two_below
+from tilewright.schedule.gpu.machine import GpuMachine
 from tilewright.te.operation import thread_axis
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
@@ -98,15 +98,15 @@ def schedule_transpose(
     axes = list(stage.op.axis)
     extents = extent_of(axes[found.source]), extent_of(axes[found.target])
     width = _width(materialized, found, extents)
-    side = min(TILE * width, power_of_two_below(min(extents)))
-    threads = thread_axis("threadIdx.x"), thread_axis("threadIdx.y")
-    source_block, source_tile = stage.split(axes[found.source], factor=side)
-    target_block, target_tile = stage.split(axes[found.target], factor=side)
+    sides = _side(extents[0], width), _side(extents[1], width)
+    source_block, source_tile = stage.split(axes[found.source], factor=sides[0])
+    target_block, target_tile = stage.split(axes[found.target], factor=sides[1])
     others = [axis for number, axis in enumerate(axes) if number not in (found.source, found.target)]
     stage.reorder(*others, source_block, target_block, source_tile, target_tile)
     block = stage.fuse(*others, source_block, target_block)
     stage.bind(block, thread_axis("blockIdx.x"))
-    _bind_tile(stage, source_tile, target_tile, side // width, width, threads)
+    threads = _Threads(sides, width)
+    threads.bind(stage, source_tile, target_tile)
     copy.compute_at(stage, block)
     dimensions = list(copy.op.axis)
     inner, outer = dimensions[found.source_dimension], dimensions[found.target_dimension]
@@ -114,31 +114,54 @@ def schedule_transpose(
     copy.storage_align(outer, 2 * width, width)
     rest = [axis for axis in dimensions if axis is not inner and axis is not outer]
     copy.reorder(*rest, outer, inner)
-    _bind_tile(copy, outer, inner, side // width, width, threads)
+    threads.bind(copy, outer, inner)
 
 
 def _width(materialized: MaterializedStage, found: Transpose, extents: tuple[int, int]) -> int:
     """Neighbouring elements that a thread loads and stores: four bytes of narrow types."""
     dtypes = [found.read.tensor.dtype, *(one.dtype for one in materialized.operation.outputs)]
     width = max(WORD_BITS // max(*(dtype.bits for dtype in dtypes), 8), 1)
-    while any(extent % (TILE * width) for extent in extents) and width > 1:
+    while any(extent % width for extent in extents):
         width //= 2
     return width
 
 
-def _bind_tile(
-    stage: Stage, rows: IterVar, columns: IterVar, lanes: int, width: int, threads: tuple[IterVar, IterVar]
-) -> None:
-    """Deals a tile out to threads: neighbouring columns to neighbours, a few rows at a time."""
-    vector = None
-    if width > 1:
-        columns, vector = stage.split(columns, factor=width)
-    step, lane = stage.split(columns, factor=lanes)
-    line, row = stage.split(rows, factor=THREAD_ROWS)
-    stage.reorder(row, lane, line, step, *([] if vector is None else [vector]))
-    stage.bind(row, threads[1])
-    stage.bind(lane, threads[0])
-    stage.unroll(line)
-    stage.unroll(step)
-    if vector is not None:
-        stage.vectorize(vector)
+def _side(extent: int, width: int) -> int:
+    """The side of a tile along an axis: a word for each thread of a warp, a short axis whole, or a divisor of a longer
+    one; where there is none, tiles at the end are not full."""
+    full = TILE * width
+    if extent % full == 0:
+        return full
+    if extent <= 2 * full:
+        return extent
+    divisors = [side for side in range(full // 2, 2 * full, width) if extent % side == 0]
+    return max(divisors, default=full)
+
+
+class _Threads:
+    """The threads of a block, and how a tile is dealt out to them: neighbouring words to neighbours."""
+
+    def __init__(self, sides: tuple[int, int], width: int) -> None:
+        self.width = width
+        self.is_square = sides == (TILE * width, TILE * width)
+        self.x, self.y = thread_axis("threadIdx.x"), thread_axis("threadIdx.y")
+
+    def bind(self, stage: Stage, rows: IterVar, columns: IterVar) -> None:
+        """Deals a tile out: to a warp for each row, a few rows at a time, if the tile is a square; else in the order of
+        its words."""
+        vector = None
+        if self.width > 1:
+            columns, vector = stage.split(columns, factor=self.width)
+        if self.is_square:
+            line, row = stage.split(rows, factor=THREAD_ROWS)
+            stage.reorder(row, columns, line, *([] if vector is None else [vector]))
+            stage.bind(row, self.y)
+            stage.bind(columns, self.x)
+        else:
+            stage.reorder(rows, columns, *([] if vector is None else [vector]))
+            line, word = stage.split(stage.fuse(rows, columns), factor=TILE * THREAD_ROWS)
+            stage.reorder(word, line, *([] if vector is None else [vector]))
+            stage.bind(word, self.x)
+        stage.unroll(line)
+        if vector is not None:
+            stage.vectorize(vector)

@@ -258,7 +258,7 @@ def _arrive(compiler: Threads, call: Call) -> Run:
 
 
 def _arrive_in_cluster(compiler: Threads, call: Call) -> Run:
-    pointer, rank = _arguments(compiler, call)
+    pointer, rank, _ = _arguments(compiler, call)
 
     def arrive(frame: Frame) -> int:
         if rank(frame) != 0:

@@ -8,7 +8,8 @@ and ``tir.device_use_dyn_shared_memory`` is set. ``tir.param_alignments`` has th
 to be aligned, 0 for other parameters and where nothing is known.
 
 A kernel takes the promises about its launches from its host function: ``tir.min_blocks_per_multiprocessor``,
-``tir.max_registers``, ``tir.cluster_dims`` and ``tir.overlapping_launch``. The attributes ``tensor_map`` of pointers in
+``tir.max_registers``, ``tir.cluster_dims`` and ``tir.overlapping_launch``; all but the last can also be attributes of
+statements in it. The attributes ``tensor_map`` of pointers in
 it become ``tir.tensor_maps``, from parameter to description (``tir.ptx.tensor_map``).
 
 Invariant from here on: a function is host code or device code (``calling_conv`` says which), never both.
@@ -21,7 +22,7 @@ from typing import Any, Final
 
 from tilewright.ir import operators
 from tilewright.ir.attrs import DictAttrs
-from tilewright.ir.expr import IntImm, IterVar, PrimExpr, StringImm, Var
+from tilewright.ir.expr import Call, IntImm, IterVar, PrimExpr, StringImm, Var
 from tilewright.ir.function import BaseFunc, CallingConv
 from tilewright.ir.functor import free_vars
 from tilewright.ir.module import IRModule
@@ -32,7 +33,7 @@ from tilewright.target.target import Target
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.arg_binder import DEVICE_ALIGNMENT
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.ptx import TENSOR_MAP
+from tilewright.tir.ptx import CLUSTER, TENSOR_MAP
 from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, Stmt
 from tilewright.tir.transform.lib.device_region import enters_device
 from tilewright.tir.transform.lib.scoped_rewriter import StmtVisitor
@@ -41,7 +42,6 @@ from tilewright.tir.undefined import undefined_vars
 
 MIN_BLOCKS: Final = "tir.min_blocks_per_multiprocessor"
 MAX_REGISTERS: Final = "tir.max_registers"
-CLUSTER: Final = "tir.cluster_dims"
 OVERLAPS: Final = "tir.overlapping_launch"
 TENSOR_MAPS: Final = "tir.tensor_maps"
 
@@ -63,6 +63,10 @@ class _Launch(StmtVisitor):
             self._axis(node.node, node.value)
         elif node.attr_key in (MIN_BLOCKS, MAX_REGISTERS) and isinstance(node.value, IntImm):
             self.promises[node.attr_key] = int(node.value.value)
+        elif node.attr_key == CLUSTER and isinstance(node.value, Call):
+            self.promises[CLUSTER] = tuple(
+                [int(one.value) for one in node.value.args if isinstance(one, IntImm)]
+            )
         elif node.attr_key == TENSOR_MAP and isinstance(node.node, Var):
             self.tensor_maps[node.node] = node.value
         self.visit_default(node)

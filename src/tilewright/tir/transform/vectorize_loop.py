@@ -18,6 +18,10 @@ from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.expr import (
+    GE,
+    GT,
+    LE,
+    LT,
     Add,
     Broadcast,
     BufferLoad,
@@ -35,7 +39,7 @@ from tilewright.ir.expr import (
     Var,
     is_const,
 )
-from tilewright.ir.functor import Mutator
+from tilewright.ir.functor import Mutator, substitute_expr
 from tilewright.ir.intrinsics import DOT_PRODUCTS, MATH_BINARY, MATH_UNARY
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import CallEffectKind
@@ -191,9 +195,41 @@ class _Vectorizer(Mutator):
         return self.lane_by_lane(node)
 
     def visit_if_then_else(self, node: IfThenElse) -> Stmt:
-        if not self._uniform(node.condition):
+        if self._uniform(node.condition):
+            return node.map_children(self.visit)
+        whole = self._holds_in_all_lanes(node.condition)
+        if whole is None or node.else_case is not None:
             return self.lane_by_lane(node)
-        return node.map_children(self.visit)
+        # A bound that few vectors cross: the others are computed as vectors.
+        return IfThenElse(whole, self.visit(node.then_case), self.lane_by_lane(node), node.span)
+
+    def _holds_in_all_lanes(self, condition: PrimExpr) -> PrimExpr | None:
+        """Whether a likely bound holds in every lane, as that of the lane where it is closest; None if the condition is
+        of another kind."""
+        if not isinstance(condition, Call) or condition.op.name != "tir.likely":
+            return None
+        bound = condition.args[0]
+        if not isinstance(bound, (LT, LE, GT, GE)):
+            return None
+        strides = [self._stride(side) for side in (bound.a, bound.b)]
+        if strides[0] is None or strides[1] is None:
+            return None
+        grows = strides[0] > strides[1]
+        lane = self.lanes - 1 if grows == isinstance(bound, (LT, LE)) else 0
+        closest: PrimExpr = substitute_expr(condition, {self.variable: operators.add(self.start, lane)})
+        return closest
+
+    def _stride(self, expr: PrimExpr) -> int | None:
+        """By how much an expression grows from lane to lane, if always by as much."""
+        try:
+            vector = self.visit(expr)
+        except _NoVectorForm:
+            return None
+        if vector is expr or isinstance(vector, Broadcast):
+            return 0
+        if isinstance(vector, Ramp) and isinstance(vector.stride, IntImm):
+            return int(vector.stride.value)
+        return None
 
     def visit_assert_stmt(self, node: AssertStmt) -> Stmt:
         if not self._uniform(node.condition, node.message):

@@ -13,6 +13,7 @@ import tilewright.topi.testing
 from tilewright import te, topi
 from tilewright.schedule import schedule
 from tilewright.schedule.decisions import Decisions
+from tilewright.schedule.gpu.tensor_core.boxes import find_boxes
 from tilewright.schedule.gpu.tensor_core.factors import find_product
 from tilewright.schedule.gpu.tensor_core.tiling import candidates, choose_tiling
 from tilewright.target.gpu import describe_gpu
@@ -101,8 +102,56 @@ def test_tiles_are_a_choice_of_tuners() -> None:
     with Decisions({"tensor_core_tile": other}):
         (found,) = run([a, b], [made], x, y, target=tvm.target.Target("cuda -arch=sm_90a"))
     np.testing.assert_allclose(found, x.astype("float32") @ y.astype("float32").T, rtol=1e-3, atol=1e-3)
-    with Decisions({"tensor_core_tile": (1, 2, 3, 4, 5, 6)}), pytest.raises(tvm.TVMError, match="cannot be"):
+    with (
+        Decisions({"tensor_core_tile": (1, 2, 3, 4, 5, 6, 7)}),
+        pytest.raises(tvm.TVMError, match="cannot be"),
+    ):
         stages_of(made, "sm_90a")
+
+
+@pytest.mark.parametrize(
+    ("batch", "depth", "transposed"),
+    [(1, 456, (False, True)), (1, 72, (True, False)), (2, 72, (False, False))],
+)
+def test_the_copy_engine_fetches_tiles(batch: int, depth: int, transposed: tuple[bool, bool]) -> None:
+    """Of either layout and of a batch; with more steps than stages, and with tiles beyond the edges."""
+    rows, columns = 40, 72
+    shapes = [(depth, rows) if transposed[0] else (rows, depth)]
+    shapes.append((columns, depth) if transposed[1] else (depth, columns))
+    if batch == 1:
+        a, b = placeholder(*shapes[0], name="a"), placeholder(*shapes[1], name="b")
+        made = topi.nn.matmul(a, b, None, "float16", *transposed)
+    else:
+        a, b = placeholder(batch, *shapes[0], name="a"), placeholder(batch, *shapes[1], name="b")
+        made = topi.nn.batch_matmul(a, b, None, "float16", *transposed)
+    target = tvm.target.Target("cuda -arch=sm_90a")
+    x, y = arrays(a, b)
+    with Decisions() as asked:
+        schedule([made], target)
+    candidates = asked.asked["tensor_core_tile"].candidates
+    tile = next(one for one in candidates if one[:2] == (64, 64) and one[3] == one[-1] == 1)
+    with Decisions({"tensor_core_tile": tile}):
+        made_schedule = schedule([made], target)
+        ptx = tvm.build(made_schedule, [a, b, made], target).imported_modules[0].get_source("ptx")
+        (found,) = run([a, b], [made], x, y, target=target)
+    assert "cp.async.bulk.tensor" in ptx
+    left, right = (x.swapaxes(-1, -2) if transposed[0] else x), (y.swapaxes(-1, -2) if transposed[1] else y)
+    wanted = left.astype("float32") @ right.astype("float32")
+    np.testing.assert_allclose(found, wanted, rtol=4e-3, atol=2e-2)
+
+
+def test_what_the_copy_engine_cannot_fetch() -> None:
+    """Rows that begin at odd addresses, windows, and a matrix times itself, whose two maps would be one."""
+    odd = topi.nn.dense(placeholder(64, 65, name="a"), placeholder(64, 65, name="b"), None, "float16")
+    square = placeholder(64, 64, name="a")
+    itself = topi.nn.dense(square, square, None, "float16")
+    data, weight = placeholder(1, 8, 8, 64, name="a"), placeholder(64, 3, 3, 64, name="w")
+    window = conv(data, weight, 1, 1, 1, 1, "NHWC", "OHWI", "float16", "conv", "conv")
+    plain = topi.nn.dense(placeholder(64, 64, name="a"), placeholder(64, 64, name="b"), None, "float16")
+    assert [find_boxes(product_of(one)) is None for one in (odd, itself, window, plain)] == [
+        *[True] * 3,
+        False,
+    ]
 
 
 def test_strict_float32_uses_no_matrix_units() -> None:

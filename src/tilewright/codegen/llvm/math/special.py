@@ -17,11 +17,11 @@ from tilewright.codegen.llvm.math.exponential import (
 from tilewright.codegen.llvm.math.logarithm import split, tail
 from tilewright.codegen.llvm.math.pieces import Pieces, odd_by_pieces
 
-_ERF_NEAR = (
+ERF_NEAR = (
     7.875874871388078e-05, -0.000801686430349946, 0.005189087241888046, -0.02685421146452427,
     0.11283594369888306, -0.3761262595653534, 0.12837916612625122,
 )  # fmt: skip
-_ERF_FAR = (
+ERF_FAR = (
     -1.6386372863053111e-06, 4.6087447117315605e-05, -0.0005970529746264219, 0.004760747775435448,
     -0.02642437070608139, 0.11008568108081818, 0.6318202614784241, 1.1302367448806763, -0.0003209143760614097,
 )  # fmt: skip
@@ -42,9 +42,9 @@ def erf(block: Block, x: Value) -> Value:
 def _erf_in_two_ranges(block: Block, x: Value) -> Value:
     """Below one, ``x + x p(x**2)``; above, up to 4, where it is 1, ``1 - exp(-q(x))`` with q(x) = -log(erfc(x))."""
     size = x.absolute()
-    near = block.multiply_add(x, block.polynomial(x * x, _ERF_NEAR), x)
+    near = block.multiply_add(x, block.polynomial(x * x, ERF_NEAR), x)
     far_size = block.select(size > 4.0, 4.0, size)
-    far = (1.0 - exp_in_range(block, -block.polynomial(far_size, _ERF_FAR))).copysign(x)
+    far = (1.0 - exp_in_range(block, -block.polynomial(far_size, ERF_FAR))).copysign(x)
     return block.select(size < 1.0, near, far)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from tilewright.arith import Analyzer
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
-from tilewright.ir.expr import PrimExpr, StringImm, Var
+from tilewright.ir.expr import PrimExpr, Select, StringImm, Var
 from tilewright.ir.functor import substitute_expr
 from tilewright.schedule.gpu.tensor_core.copies import PIECE_BYTES, TileCopies, TileShape
 from tilewright.schedule.gpu.tensor_core.epilogue import Epilogue, ReadBuffers
@@ -32,6 +32,9 @@ SHARED: Final = "shared.dyn"
 
 class ProductKernel:
     """Builds the statement of one kernel."""
+
+    further_threads = 0
+    """Threads of a block beside those that multiply."""
 
     def __init__(self, product: Product, tiling: Tiling, epilogue: Epilogue | None) -> None:
         """Without an epilogue the sums are stored as they are, split by split."""
@@ -66,7 +69,7 @@ class ProductKernel:
         thread = thread_axis("threadIdx.x")
         builder.scope_attr(tile, "thread_extent", self.row_tiles * self.column_tiles)
         builder.scope_attr(part, "thread_extent", size(product.batch) * tiling.splits)
-        builder.scope_attr(thread, "thread_extent", tiling.threads)
+        builder.scope_attr(thread, "thread_extent", tiling.threads + self.further_threads)
         self.thread: PrimExpr = thread.var
         row, column = self._tile_of(tile.var)
         self.first_row = builder.let("first_row", row * tiling.rows)
@@ -172,16 +175,30 @@ class ProductKernel:
             if step < steps:
                 copy(operators.const(step), operators.const(step))
             builder.emit(ptx.cp_async_commit())
+        current, next_stage = self._counter("current", 0), self._counter("next", ahead)
         with builder.for_range(0, steps, name="step") as step:
             builder.emit(ptx.cp_async_wait(ahead - 1))
             products.tiles_arrived()
             self._barrier()
-            multiply(step % tiling.stages)
+            multiply(self._count_on(current))
             with builder.if_scope(step + ahead < steps):
-                copy(step + ahead, (step + ahead) % tiling.stages)
+                copy(step + ahead, self._count_on(next_stage))
             builder.emit(ptx.cp_async_commit())
             products.step_done()
         products.finish()
+
+    def _counter(self, name: str, start: int) -> BufferVar:
+        """A register that counts through the stages: a remainder would be on the way to each address."""
+        counter = self.builder.allocate("int32", 1, name, "local")
+        counter[0] = operators.const(start % self.tiling.stages)
+        return counter
+
+    def _count_on(self, counter: BufferVar) -> PrimExpr:
+        """The stage that a counter is at, which then goes on to the next."""
+        stage = self.builder.let("stage", counter[0])
+        last = operators.const(self.tiling.stages - 1)
+        counter[0] = Select(stage >= last, operators.const(0), stage + 1)
+        return stage
 
     # ---- the result ----
 

@@ -9,6 +9,8 @@ from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import PrimExpr, ProducerLoad
 from tilewright.ir.transform import PassContext
+from tilewright.schedule.gpu.tensor_core.boxes import find_boxes
+from tilewright.schedule.gpu.tensor_core.bulk_kernel import BulkProductKernel
 from tilewright.schedule.gpu.tensor_core.epilogue import Epilogue, find_epilogue
 from tilewright.schedule.gpu.tensor_core.factors import Product, find_product, size
 from tilewright.schedule.gpu.tensor_core.kernel import ProductKernel
@@ -94,7 +96,7 @@ class _Found:
         assert self.tiling is not None
         read = list(dict.fromkeys([*self.product.result.input_tensors, *operation.input_tensors]))
         read = [tensor for tensor in read if tensor.op is not self.product.result]
-        kernel = ProductKernel(self.product, self.tiling, epilogue)
+        kernel = self._product_kernel(epilogue)
         shapes: list[tuple[PrimExpr, ...]] = [tuple(tensor.shape) for tensor in operation.outputs]
         if epilogue is None:
             shapes = [(operators.const(self.tiling.splits), *shapes[0])]
@@ -112,6 +114,13 @@ class _Found:
         first: Tensor = made[0] if isinstance(made, list) else made
         assert isinstance(first.op, ExternOp)
         return first.op
+
+    def _product_kernel(self, epilogue: Epilogue | None) -> ProductKernel:
+        assert self.tiling is not None
+        boxes = find_boxes(self.product) if self.tiling.uses_engine else None
+        if boxes is None:
+            return ProductKernel(self.product, self.tiling, epilogue)
+        return BulkProductKernel(self.product, self.tiling, epilogue, boxes)
 
     def _put(self, stage: Stage, operation: Operation) -> None:
         """Give a stage another operation, and drop the stages that nothing reads any more."""
