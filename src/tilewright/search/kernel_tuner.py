@@ -50,7 +50,7 @@ class KernelTuner:
         self,
         tasks: Sequence[KernelTask],
         file: RecordFile,
-        options: TuneOptions = TuneOptions(),  # noqa: B008 - it is frozen
+        options: TuneOptions = TuneOptions(),
         listener: TuneListener | None = None,
     ) -> None:
         self.tasks = list(tasks)

@@ -67,6 +67,21 @@ class TestThreads:
         interpret(self.reverse(between), np.arange(8, dtype=np.int32), result)
         assert result.tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
 
+    def test_threads_that_skip_a_branch_stay_in_step(self) -> None:
+        """Before barriers are inserted, a thread that has nothing to do in a branch waits for the others behind it."""
+        a, out = decl_buffer((4,), "int32", "A"), decl_buffer((4,), "int32", "out")
+        shared = pointer("shared", "int32", "shared")
+        k = Var("k", "int32")
+
+        def kernel(tx: Var) -> Stmt:
+            put = For(k, 0, 4, ForKind.SERIAL, IfThenElse(k <= tx, Store(shared, a[tx], tx)))
+            take = BufferStore(out, Load("int32", shared, 3 - tx), [tx])
+            return Allocate(shared, "int32", [4], True, SeqStmt([IfThenElse(tx >= 0, put), take]))
+
+        result = np.zeros(4, np.int32)
+        interpret(PrimFunc([a, out], threads("threadIdx.x", 4, kernel)), np.arange(4, dtype=np.int32), result)
+        assert result.tolist() == [3, 2, 1, 0]
+
     def test_divergent_barrier_is_an_error(self) -> None:
         """A barrier that some threads never reach would hang a device."""
 

@@ -123,6 +123,21 @@ class Block:
         return meeting
 
 
+def run_in_step(threads: list[Steps]) -> None:
+    """Run threads that say where they are before each statement: only those that are behind all others go on, so that
+    threads that took different branches come together again."""
+    places = {thread: next(steps, None) for thread, steps in enumerate(threads)}
+    while True:
+        running = {thread: place for thread, place in places.items() if place is not None}
+        if not running:
+            return
+        first = min(running.values())
+        places = running
+        for thread, place in running.items():
+            if place == first:
+                places[thread] = next(threads[thread], None)
+
+
 def run_block(threads: list[Steps], block: Block) -> None:
     """Run the threads of a block to their end, letting none past a barrier before all have reached it."""
     running = list(range(len(threads)))

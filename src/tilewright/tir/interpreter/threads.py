@@ -6,8 +6,9 @@ a barrier that only some of them reach is an error, because it would hang a devi
 per block, other memory once per thread. Virtual threads are threads with private shared memory.
 
 Before barriers have been inserted (a kernel that uses shared memory and has none), the threads run in lockstep,
-statement by statement, which is the meaning that the insertion of barriers preserves. A kernel without shared memory
-and barriers runs as plain loops.
+statement by statement, which is the meaning that the insertion of barriers preserves: before each statement a thread
+yields its place in the program, as numbers of statements and iterations from the outside in. A kernel without shared
+memory and barriers runs as plain loops.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tilewright.ir.functor import post_order
 from tilewright.ir.op import Op
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
-from tilewright.tir.interpreter.block import IN_STEP, Block, Steps, run_block
+from tilewright.tir.interpreter.block import IN_STEP, Block, Steps, run_block, run_in_step
 from tilewright.tir.interpreter.expressions import Frame, Run, memory_cells
 from tilewright.tir.interpreter.fragments import Shape
 from tilewright.tir.interpreter.memory import Memory, Pointer
@@ -131,7 +132,7 @@ class ThreadCompiler(StatementCompiler):
                 values = [(call, self.visit(call.args[1])) for call in shuffles]
                 return with_shuffles(made, values, self.thread_number())
         if self.kernel is not None and self.kernel.in_step and isinstance(node, Stmt) and _is_leaf(node):
-            return _then_wait(made)
+            return _wait_first(made)
         return made
 
     def visit_call(self, node: Call) -> Run:
@@ -227,7 +228,10 @@ class ThreadCompiler(StatementCompiler):
                     for slot, value in thread_index:
                         own[slot] = value
                     threads.append(body(own))
-                run_block(threads, frame[0])
+                if kernel.in_step:
+                    run_in_step(threads)
+                else:
+                    run_block(threads, frame[0])
 
         return launch
 
@@ -256,6 +260,10 @@ class ThreadCompiler(StatementCompiler):
         return allocate
 
     # Statements whose bodies may wait
+
+    def _place(self) -> Callable[[int, Steps], Steps]:
+        """Says in a kernel that runs in step which statement or iteration steps are in; elsewhere nobody asks."""
+        return _inside if self.kernel is not None and self.kernel.in_step else lambda _, steps: steps
 
     def scoped(self, enter: Enter, body: Stmt) -> Run:
         if not self.waits(body):
@@ -289,11 +297,11 @@ class ThreadCompiler(StatementCompiler):
     def visit_seq_stmt(self, node: SeqStmt) -> Run:
         if not self.waits(node):
             return super().visit_seq_stmt(node)
-        parts = [self.as_steps(part) for part in node.seq]
+        parts, place = [self.as_steps(part) for part in node.seq], self._place()
 
         def steps(frame: Frame) -> Steps:
-            for part in parts:
-                yield from part(frame)
+            for number, part in enumerate(parts):
+                yield from place(number, part(frame))
 
         return steps
 
@@ -301,23 +309,26 @@ class ThreadCompiler(StatementCompiler):
         if not self.waits(node):
             return super().visit_for(node)
         low, extent, slot, body = self.loop_parts(node)
+        place = self._place()
 
         def steps(frame: Frame) -> Steps:
             start = low(frame)
             for value in range(start, start + extent(frame)):
                 frame[slot] = value
-                yield from body(frame)
+                yield from place(value, body(frame))
 
         return steps
 
     def visit_while(self, node: While) -> Run:
         if not self.waits(node):
             return super().visit_while(node)
-        condition, body = self.visit(node.condition), self.visit(node.body)
+        condition, body, place = self.visit(node.condition), self.visit(node.body), self._place()
 
         def steps(frame: Frame) -> Steps:
+            iteration = 0
             while condition(frame):
-                yield from body(frame)
+                yield from place(iteration, body(frame))
+                iteration += 1
 
         return steps
 
@@ -326,12 +337,13 @@ class ThreadCompiler(StatementCompiler):
             return super().visit_if_then_else(node)
         condition, then_case = self.visit(node.condition), self.as_steps(node.then_case)
         else_case = None if node.else_case is None else self.as_steps(node.else_case)
+        place = self._place()
 
         def steps(frame: Frame) -> Steps:
             if condition(frame):
-                yield from then_case(frame)
+                yield from place(0, then_case(frame))
             elif else_case is not None:
-                yield from else_case(frame)
+                yield from place(1, else_case(frame))
 
         return steps
 
@@ -409,12 +421,18 @@ def _is_leaf(stmt: Stmt) -> bool:
     return not any(isinstance(child, Stmt) for child in stmt.children())
 
 
-def _then_wait(run: Run) -> Run:
+def _wait_first(run: Run) -> Run:
     def steps(frame: Frame) -> Steps:
+        yield ()
         run(frame)
-        yield IN_STEP
 
     return steps
+
+
+def _inside(number: int, steps: Steps) -> Steps:
+    """The steps of a statement, or of one iteration, with its number before the places within it."""
+    for place in steps:
+        yield (number, *place)
 
 
 def _waiting_statements(found: list[Any]) -> set[int]:
