@@ -17,7 +17,7 @@ from tilewright.ir.functor import post_order
 from tilewright.schedule.cpu.access import Read, constant_extent, extent_of, values_of
 from tilewright.schedule.cpu.contraction import Contraction, block_of, step_of
 from tilewright.schedule.cpu.graph import MaterializedStage
-from tilewright.schedule.cpu.loops import decided_prefix, parallel_prefix
+from tilewright.schedule.cpu.loops import assumed_counts, decided_prefix, parallel_prefix
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
@@ -279,7 +279,7 @@ def _parallel_loops(
     whole = cut[1] if len(cut) > 1 else len(loops)
     for limit in (min(whole, panel_loops or whole), whole):
         number = parallel_prefix(cpu, counts[:limit], work)
-        if number and prod(count or 32 for count in counts[:number]) >= cpu.cores:
+        if number and prod(assumed_counts(counts[:number])) >= cpu.cores:
             return number, whole
     return parallel_prefix(cpu, counts, work), whole
 
