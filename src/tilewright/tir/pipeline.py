@@ -33,6 +33,7 @@ from tilewright.tir.transform.simplify import Simplify
 from tilewright.tir.transform.storage_flatten import StorageFlatten
 from tilewright.tir.transform.storage_rewrite import StorageRewrite
 from tilewright.tir.transform.texture_flatten import TextureFlatten
+from tilewright.tir.transform.tile_remainder import TileRemainder
 from tilewright.tir.transform.unify_thread_binding import UnifyThreadBinding
 from tilewright.tir.transform.unroll_loop import UnrollLoop
 from tilewright.tir.transform.use_matrix_unit import UseMatrixUnit
@@ -71,6 +72,8 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
         Simplify(),
         *added[1],
     ]
+    # What tiles of dynamic extents leave over has loops of its own.
+    passes.append(TileRemainder())
     if not simple_mode:
         # Guards leave the hot loops. This must come before vectorization, which cannot look past a guard.
         passes.append(LoopPartition(constant_loops=True, from_zero=False))

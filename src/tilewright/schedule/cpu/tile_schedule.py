@@ -39,17 +39,21 @@ prefetches would take a good part of the reduction's few instructions."""
 ROWS_WORTH_PACKING: Final = 32
 PANEL_SHARE: Final = 2
 """Eighths of L2 that panels take past which all rows are streamed."""
+TILE_REMAINDER: Final = "tile_remainder"
+"""The pragma of a loop over tiles of a dynamic extent, whose remainder the pass TileRemainder computes in smaller ones."""
 MATRIX_UNIT: Final = "matrix_unit"
 """The pragma of loops that the pass UseMatrixUnit gives to the matrix unit."""
 
 
 @dataclass(frozen=True)
 class OuterLoop:
-    """A loop around the tiles: its axis, its extent (None if dynamic), and whether its last tile is partial."""
+    """A loop around the tiles: its axis, its extent (None if dynamic), whether its last tile is partial, and the size of
+    a tile."""
 
     axis: IterVar
     count: int | None
     is_cut: bool
+    tile: int = 1
 
 
 def tile_stages(
@@ -81,7 +85,7 @@ def tile_stages(
         else:
             rest, part = result.split(axis, factor=size)
             count = None if extent is None else -(-extent // size)
-            outer[position] = OuterLoop(rest, count, extent is None or extent % size != 0)
+            outer[position] = OuterLoop(rest, count, extent is None or extent % size != 0, size)
             inner[position] = part
     order = _tile_order(found, range(len(axes)))
     inner_axes = [inner[position] for position in order if position in inner]
@@ -101,6 +105,8 @@ def tile_stages(
         # The last tile of an axis has separate code, so that the others need no bounds checks.
         if (loop.is_cut or checks) and loop.count is not None and loop.axis in result.leaf_iter_vars:
             result.pragma(loop.axis, "loop_partition_hint")
+        if loop.is_cut and loop.count is None and loop.axis in result.leaf_iter_vars:
+            result.pragma(loop.axis, TILE_REMAINDER, loop.tile)
     for axis in inner_axes[:-1] if not packed_lanes else ():
         result.unroll(axis)
     _vectorize(result, found.vector, inner)
@@ -311,7 +317,8 @@ def _reduce_in_tile(
     extents = [extent for _, extent in steps]
     total = prod(extents) if None not in extents else None  # type: ignore[arg-type]
     plain = not found.gathers and all(
-        constant_extent(materialized.compute.axes[position]) is not None for position in tiled
+        position in found.row_axes or constant_extent(materialized.compute.axes[position]) is not None
+        for position in tiled
     )
     window = 1 if cpu.folds_loads else window_of(found, steps)
     whole = plain and total is not None and vectors * total <= MOST_UNROLLED_WINDOW and window in (1, total)
