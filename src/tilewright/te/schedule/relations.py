@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tilewright.arith import Analyzer, IntervalSet, eval_int_set
 from tilewright.ir import operators
-from tilewright.ir.expr import FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, Range, Var, is_const
+from tilewright.ir.expr import IntImm, IterVar, PrimExpr, Range, Var, is_const
 from tilewright.support.errors import LoweringError
 from tilewright.support.node import Node, node
 
@@ -275,9 +275,7 @@ def bound_predicates(
 
     def require(offset: PrimExpr, limit: PrimExpr) -> None:
         bounds = eval_int_set(offset, leaf_sets, analyzer)
-        if bounds.has_upper_bound and analyzer.can_prove(operators.less(bounds.max_value, limit)):
-            return
-        if not _is_part_of_fused(offset, limit, leaf_sets, analyzer):
+        if not bounds.has_upper_bound or not analyzer.can_prove(operators.less(bounds.max_value, limit)):
             predicates.append(operators.less(analyzer.simplify(offset), limit))
 
     for relation in relations:
@@ -301,23 +299,6 @@ def bound_predicates(
             )
         require(offset, axis.dom.extent)
     return [predicate for predicate in predicates if not is_const(predicate, 1)]
-
-
-def _is_part_of_fused(
-    offset: PrimExpr, limit: PrimExpr, leaf_sets: dict[Var, IntervalSet], analyzer: Analyzer
-) -> bool:
-    """True for a part of a fused axis, below the extent of that part: the remainder by the inner extent, or the quotient
-    of a value below the product of both. Extents may be symbolic; inside the loop none of them is zero."""
-    part = analyzer.simplify(offset)
-    if isinstance(part, FloorMod):
-        return bool(analyzer.can_prove_equal(part.b, limit))
-    if not isinstance(part, FloorDiv):
-        return False
-    whole = eval_int_set(part.a, leaf_sets, analyzer)
-    if not whole.has_upper_bound:
-        return False
-    end = operators.add(whole.max_value, operators.const(1, whole.max_value.dtype))
-    return bool(analyzer.can_prove_equal(end, operators.multiply(limit, part.b)))
 
 
 def _same_range(one: Range, other: Range, analyzer: Analyzer) -> bool:
