@@ -11,7 +11,7 @@ from math import prod
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage
-from tilewright.schedule.cpu.loops import run_parallel, vector_factor
+from tilewright.schedule.cpu.loops import mark_remainder, run_parallel, vector_factor
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
@@ -107,6 +107,8 @@ def schedule_injective_root(materialized: MaterializedStage, cpu: CPUDescription
     if loops:
         axes = [axis for axis, _ in loops]
         run_parallel(materialized.stage, cpu, axes, [count for _, count in loops], materialized.work())
+        if constant_extent(materialized.compute.axes[-1]) is None:
+            mark_remainder(materialized.stage, axes[-1], vector_factor(None, lanes))
 
 
 def _through_lines(

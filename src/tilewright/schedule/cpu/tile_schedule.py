@@ -17,7 +17,7 @@ from tilewright.ir.functor import post_order
 from tilewright.schedule.cpu.access import Read, constant_extent, extent_of, values_of
 from tilewright.schedule.cpu.contraction import Contraction, block_of, step_of
 from tilewright.schedule.cpu.graph import MaterializedStage
-from tilewright.schedule.cpu.loops import assumed_counts, decided_prefix, parallel_prefix
+from tilewright.schedule.cpu.loops import assumed_counts, decided_prefix, mark_remainder, parallel_prefix
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
@@ -39,8 +39,6 @@ prefetches would take a good part of the reduction's few instructions."""
 ROWS_WORTH_PACKING: Final = 32
 PANEL_SHARE: Final = 2
 """Eighths of L2 that panels take past which all rows are streamed."""
-TILE_REMAINDER: Final = "tile_remainder"
-"""The pragma of a loop over tiles of a dynamic extent, whose remainder the pass TileRemainder computes in smaller ones."""
 MATRIX_UNIT: Final = "matrix_unit"
 """The pragma of loops that the pass UseMatrixUnit gives to the matrix unit."""
 
@@ -105,8 +103,8 @@ def tile_stages(
         # The last tile of an axis has separate code, so that the others need no bounds checks.
         if (loop.is_cut or checks) and loop.count is not None and loop.axis in result.leaf_iter_vars:
             result.pragma(loop.axis, "loop_partition_hint")
-        if loop.is_cut and loop.count is None and loop.axis in result.leaf_iter_vars:
-            result.pragma(loop.axis, TILE_REMAINDER, loop.tile)
+        if loop.is_cut and loop.count is None:
+            mark_remainder(result, loop.axis, loop.tile)
     for axis in inner_axes[:-1] if not packed_lanes else ():
         result.unroll(axis)
     _vectorize(result, found.vector, inner)
