@@ -12,6 +12,7 @@ from typing import Any
 from tilewright.ir.transform import Pass, PassContext, module_pass
 from tilewright.support.errors import LoweringError
 from tilewright.tir.transform.bf16_legalize import BF16Legalize
+from tilewright.tir.transform.bind_fused_parts import BindFusedParts
 from tilewright.tir.transform.compact_buffer_allocation import CompactBufferAllocation
 from tilewright.tir.transform.convert_blocks_to_opaque import ConvertBlocksToOpaque
 from tilewright.tir.transform.flatten_buffer import FlattenBuffer
@@ -100,6 +101,8 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
     else:
         # With the accesses checked at run time, a program may read outside: it stops there with a message.
         passes.append(VerifyReads())
+    # Indices are divided once by the extents of fused loops; analyses no longer look through them.
+    passes.append(BindFusedParts())
     return passes
 
 
