@@ -35,7 +35,7 @@ from tilewright.ir.operators import (
 )
 from tilewright.support.errors import TilewrightError
 
-x, y, o, n = Var("x"), Var("y"), Var("o"), SizeVar("n")
+x, y, o, n, m = Var("x"), Var("y"), Var("o"), SizeVar("n"), SizeVar("m")
 
 
 def test_kinds_of_sets() -> None:
@@ -118,6 +118,10 @@ GRID = {x: Range(0, n), y: Range(0, 4)}
         (truncmod(x, 4), {x: IntervalSet(-9, 9)}, -3, 3),
         (truncmod(x, 4), {x: IntervalSet(0, 9)}, 0, 3),
         (floordiv(x, y), {x: IntervalSet(8, 20), y: IntervalSet(2, 4)}, 2, 10),
+        (floordiv(x, n), {x: Range(0, n * m * 3)}, 0, m * 3 - 1),
+        (floordiv(floordiv(x, n), m), {x: Range(0, n * m * 3)}, 0, 2),
+        (floordiv(x, n), {x: Range(0, n + 1)}, neg_inf(), pos_inf()),
+        (floormod(x, n), {x: Range(0, n * 3)}, 0, n - 1),
         (Select(x > 3, x, y), {x: IntervalSet(0, 9), y: IntervalSet(-1, 2)}, -1, 9),
         (call("if_then_else", "int32", [x > 3, x, const(12)]), {x: IntervalSet(0, 9)}, 0, 12),
         (call("likely", "bool", [x < 3]), {x: IntervalSet(0, 2)}, True, True),

@@ -239,12 +239,23 @@ class Evaluator:
         kind, divisor = type(node), b[0]
         low, high = self.bound(divisor)
         if low <= 0 <= high:
-            return EVERYTHING
+            return self._quotient_by_size(a, divisor) if low == 0 and kind is FloorDiv else EVERYTHING
         least = a[0] if a[0] is NEG_INF else self._quotient_of(kind, a[0], divisor)
         greatest = a[1] if a[1] is POS_INF else self._quotient_of(kind, a[1], divisor)
         if low > 0:
             return least, greatest
         return (NEG_INF if greatest is POS_INF else greatest), (POS_INF if least is NEG_INF else least)
+
+    def _quotient_by_size(self, a: Ends, divisor: Expr) -> Ends:
+        """A quotient by a size, which is not zero where there is a quotient: the outer part of a fused loop."""
+        if not self._not_negative(a[0]) or a[1] is POS_INF:
+            return EVERYTHING
+        one = self.pool.integer(a[1].dtype, 1)
+        end = self.simplify(operators.add(a[1], one))
+        count = self._quotient_of(FloorDiv, end, divisor)
+        if not self.analyzer.can_prove_equal(operators.multiply(count, divisor), end):
+            return EVERYTHING
+        return self._quotient_of(FloorDiv, a[0], divisor), self.simplify(operators.subtract(count, one))
 
     def _bounded(self, node: Expr, a: Ends, b: Ends) -> Ends:
         """A quotient by a positive interval: of a dividend that is not negative, between zero and the dividend."""
@@ -264,7 +275,10 @@ class Evaluator:
         dtype = node.dtype
         zero = self.pool.integer(dtype, 0)
         divisor = b[1]
-        if divisor is POS_INF or b[0] is NEG_INF or self.bound(b[0])[0] <= 0:
+        if divisor is POS_INF or b[0] is NEG_INF or self.bound(b[0])[0] < 0:
+            return EVERYTHING
+        # A size is not zero where there is a remainder by it.
+        if self.bound(b[0])[0] == 0 and (b[0] is not b[1] or type(node) is not FloorMod):
             return EVERYTHING
         last = self.simplify(operators.subtract(divisor, 1))
         not_negative = self._not_negative(a[0])

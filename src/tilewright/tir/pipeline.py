@@ -12,6 +12,7 @@ from typing import Any
 from tilewright.ir.transform import Pass, PassContext, module_pass
 from tilewright.support.errors import LoweringError
 from tilewright.tir.transform.bf16_legalize import BF16Legalize
+from tilewright.tir.transform.bind_fused_parts import BindFusedParts
 from tilewright.tir.transform.compact_buffer_allocation import CompactBufferAllocation
 from tilewright.tir.transform.convert_blocks_to_opaque import ConvertBlocksToOpaque
 from tilewright.tir.transform.flatten_buffer import FlattenBuffer
@@ -33,6 +34,7 @@ from tilewright.tir.transform.simplify import Simplify
 from tilewright.tir.transform.storage_flatten import StorageFlatten
 from tilewright.tir.transform.storage_rewrite import StorageRewrite
 from tilewright.tir.transform.texture_flatten import TextureFlatten
+from tilewright.tir.transform.tile_remainder import TileRemainder
 from tilewright.tir.transform.unify_thread_binding import UnifyThreadBinding
 from tilewright.tir.transform.unroll_loop import UnrollLoop
 from tilewright.tir.transform.use_matrix_unit import UseMatrixUnit
@@ -71,6 +73,8 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
         Simplify(),
         *added[1],
     ]
+    # What tiles of dynamic extents leave over has loops of its own.
+    passes.append(TileRemainder())
     if not simple_mode:
         # Guards leave the hot loops. This must come before vectorization, which cannot look past a guard.
         passes.append(LoopPartition(constant_loops=True, from_zero=False))
@@ -97,6 +101,8 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
     else:
         # With the accesses checked at run time, a program may read outside: it stops there with a message.
         passes.append(VerifyReads())
+    # Indices are divided once by the extents of fused loops; analyses no longer look through them.
+    passes.append(BindFusedParts())
     return passes
 
 

@@ -63,6 +63,15 @@ def test_what_moves_stays(name: str) -> None:
     assert_structural_equal(after(ReshapeUnmoved(), given), typed(given))
 
 
+def test_blocks_of_one_channel_of_open_sizes() -> None:
+    """An axis of one element comes and goes, whatever the height and width are."""
+    x = relay.var("x", shape=(relay.Any(), 8, relay.Any(), relay.Any()))
+    blocked = relay.layout_transform(x, "NCHW", "NCHW1c")
+    assert operators(after(ReshapeUnmoved(), blocked)) == ["expand_dims"]
+    back = relay.layout_transform(relay.abs(blocked), "NCHW1c", "NCHW")
+    assert operators(after(ReshapeUnmoved(), back)) == ["expand_dims", "abs", "squeeze"]
+
+
 def test_the_end_of_a_chain_may_stay_in_place_alone() -> None:
     """What moves at the start is kept, and what follows it is a reshape."""
     moved = relay.transpose(image(4, 6), (1, 0))

@@ -103,7 +103,7 @@ def _unmoved(old: Call, new: Call) -> RelayExpr | None:
         chain.append(inner)
     shape = _constant(old)
     if shape is None:
-        return None
+        return _unit_block(new)
     for count in range(len(chain), 0, -1):
         source = chain[count - 1].args[0]
         before = _constant(source)
@@ -120,6 +120,17 @@ def _unmoved(old: Call, new: Call) -> RelayExpr | None:
         if axes is not None and _is_in_order(axes):
             return source if before == shape else call("reshape", source, newshape=shape)
     return None
+
+
+def _unit_block(new: Call) -> RelayExpr | None:
+    """An image of open size to or from blocks of one channel: an axis of one element more or less."""
+    attrs: Any = new.attrs
+    if not is_call(new, "layout_transform"):
+        return None
+    layouts = attrs.src_layout, attrs.dst_layout
+    if layouts == ("NCHW", "NCHW1c"):
+        return call("expand_dims", new.args[0], axis=4, num_newaxis=1)
+    return call("squeeze", new.args[0], axis=(4,)) if layouts == ("NCHW1c", "NCHW") else None
 
 
 @dataclass

@@ -11,7 +11,7 @@ from math import prod
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage
-from tilewright.schedule.cpu.loops import run_parallel, vector_factor
+from tilewright.schedule.cpu.loops import mark_remainder, run_parallel, vector_factor
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
@@ -75,21 +75,23 @@ def _vector_factors(extent: int, lanes: int) -> list[int]:
     return [length for length in lengths if extent % length == 0] or lengths
 
 
-def crossing_axis(materialized: MaterializedStage, cpu: CPUDescription) -> IterVar | None:
-    """The axis along the cache lines that a vector is gathered from; None if vectors are contiguous, or if the source
-    stays in L1."""
+def crossing_axis(materialized: MaterializedStage, cpu: CPUDescription) -> tuple[IterVar, int] | None:
+    """The axis along the cache lines that a vector is gathered from, and the elements of it that are adjacent in memory,
+    about a line of them; None if vectors are contiguous, or if the source stays in L1."""
     axes = list(materialized.compute.axes)
     size = materialized.operation.output(0).dtype.bits // 8
     if not axes or materialized.elements() * size <= cpu.l1d_bytes:
         return None
     vector, lanes = axes[-1], lanes_of(cpu, materialized.operation.output(0).dtype)
     apart = [read for read in materialized.reads if (read.steps(vector, lanes) or 0) > 1]
-    along = [
-        axis
-        for axis in axes[: -collapsible(materialized, axes)]
-        if (constant_extent(axis) or 0) >= lanes and all(read.steps(axis, lanes) == 1 for read in apart)
-    ]
-    return along[-1] if apart and along else None
+    for axis in reversed(axes[: -collapsible(materialized, axes)]) if apart else ():
+        extent = constant_extent(axis) or 0
+        # Blocks of channels need not be whole vectors.
+        lines = [lanes, *(size for size in range(2 * lanes, lanes // 2, -1) if extent % size == 0)]
+        for line in lines if extent >= lanes else ():
+            if all(read.steps(axis, line) == 1 for read in apart):
+                return axis, line
+    return None
 
 
 def schedule_injective_root(materialized: MaterializedStage, cpu: CPUDescription) -> None:
@@ -103,19 +105,21 @@ def schedule_injective_root(materialized: MaterializedStage, cpu: CPUDescription
         materialized, list(materialized.compute.axes), cpu, None if crossing is None else lanes
     )
     if crossing is not None:
-        loops = _through_lines(materialized, loops, crossing, lanes)
+        loops = _through_lines(materialized, loops, *crossing)
     if loops:
         axes = [axis for axis, _ in loops]
         run_parallel(materialized.stage, cpu, axes, [count for _, count in loops], materialized.work())
+        if constant_extent(materialized.compute.axes[-1]) is None:
+            mark_remainder(materialized.stage, axes[-1], vector_factor(None, lanes))
 
 
 def _through_lines(
-    materialized: MaterializedStage, loops: list[tuple[IterVar, int | None]], crossing: IterVar, lanes: int
+    materialized: MaterializedStage, loops: list[tuple[IterVar, int | None]], crossing: IterVar, line: int
 ) -> list[tuple[IterVar, int | None]]:
     """Moves the part of an axis that covers one cache line innermost, and returns the outer loops."""
     stage = materialized.stage
-    rest, line = stage.split(crossing, factor=lanes)
+    rest, inside = stage.split(crossing, factor=line)
     extent = extent_of(crossing)
-    outside = [(rest, -(-extent // lanes)) if axis is crossing else (axis, count) for axis, count in loops]
-    stage.reorder(*[axis for axis, _ in outside], line)
+    outside = [(rest, -(-extent // line)) if axis is crossing else (axis, count) for axis, count in loops]
+    stage.reorder(*[axis for axis, _ in outside], inside)
     return outside

@@ -17,6 +17,9 @@ VECTORS_AT_A_TIME: Final = 4
 BALANCE: Final = 1.15
 """Load imbalance (busiest core over mean) above which more loops are fused into the parallel one."""
 
+MANY: Final = 32
+"""Iterations that are assumed of a loop of dynamic extent which is not the outermost such."""
+
 BALANCED, OUTERMOST, EVERY, SERIAL = "balanced", "outermost", "every", "serial"
 """Which outer loops run in parallel: enough to balance the load, the outermost, every one, none."""
 
@@ -49,11 +52,25 @@ def parallel_prefix(cpu: CPUDescription, counts: Sequence[int | None], work: int
     if work < PARALLEL_WORK or cpu.cores < 2:
         return 0
     total = 1
-    for number, count in enumerate(counts):
-        total *= 32 if count is None else count
+    for number, count in enumerate(assumed_counts(counts)):
+        total *= count
         if total > 1 and -(-total // cpu.cores) * cpu.cores <= BALANCE * total:
             return number + 1
-    return len(counts) if total > 1 else 0
+    return len(counts) if total > 1 or None in counts else 0
+
+
+def assumed_counts(counts: Sequence[int | None]) -> list[int]:
+    """The extents of loops, with those that are dynamic as far as a balanced load may rely on them: the outermost may
+    be a batch of one image, and what is further in has many iterations."""
+    found: list[int] = []
+    is_first = True
+    for count in counts:
+        if count is None:
+            found.append(1 if is_first else MANY)
+            is_first = False
+        else:
+            found.append(count)
+    return found
 
 
 def decided_prefix(cpu: CPUDescription, constructed: int, most: int, work: int) -> int:
@@ -77,3 +94,10 @@ def run_parallel(
     fused = stage.fuse(*loops[:number])
     stage.parallel(fused)
     return fused
+
+
+def mark_remainder(stage: Stage, loop: IterVar, tile: int) -> None:
+    """Has the pass TileRemainder compute what tiles of a dynamic extent leave over in smaller ones, if the loop over the
+    tiles was not fused with others."""
+    if any(loop is leaf for leaf in stage.leaf_iter_vars):
+        stage.pragma(loop, "tile_remainder", tile)

@@ -20,6 +20,8 @@ from tilewright.target.cpu import CPUDescription
 LOADS_A_CYCLE: Final = 1.7
 L2_BYTES_A_CYCLE: Final = 16
 """The measured L2 bandwidth of a loop of multiply-adds."""
+MEMORY_BYTES_A_CYCLE: Final = 6
+"""The bandwidth of one core from beyond L2 while it computes."""
 STEP_OVERHEAD: Final = 0.3
 """Loop overhead of a step, in cycles."""
 SHARPNESS: Final = 6
@@ -174,6 +176,9 @@ def _step(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int, se
     panel_bytes = vectors * cpu.vector_bits // 8
     if problem.shares_panel and panel_bytes * problem.steps > cpu.l1d_bytes // 2:
         streamed = panel_bytes / L2_BYTES_A_CYCLE
+        if problem.rows[0] is None and panel_bytes * problem.steps > cpu.l2_bytes * 3 // 4:
+            # Few rows of an open extent share a panel: each tile loads it from memory again.
+            streamed = panel_bytes / MEMORY_BYTES_A_CYCLE
     # Where loads and addresses are instructions of their own, they are issued beside the multiply-adds.
     issued = 0.0
     if not (cpu.has_vector_offsets or cpu.groups_registers):

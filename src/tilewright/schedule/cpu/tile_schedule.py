@@ -17,7 +17,7 @@ from tilewright.ir.functor import post_order
 from tilewright.schedule.cpu.access import Read, constant_extent, extent_of, values_of
 from tilewright.schedule.cpu.contraction import Contraction, block_of, step_of
 from tilewright.schedule.cpu.graph import MaterializedStage
-from tilewright.schedule.cpu.loops import decided_prefix, parallel_prefix
+from tilewright.schedule.cpu.loops import assumed_counts, decided_prefix, mark_remainder, parallel_prefix
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
@@ -45,11 +45,13 @@ MATRIX_UNIT: Final = "matrix_unit"
 
 @dataclass(frozen=True)
 class OuterLoop:
-    """A loop around the tiles: its axis, its extent (None if dynamic), and whether its last tile is partial."""
+    """A loop around the tiles: its axis, its extent (None if dynamic), whether its last tile is partial, and the size of
+    a tile."""
 
     axis: IterVar
     count: int | None
     is_cut: bool
+    tile: int = 1
 
 
 def tile_stages(
@@ -81,7 +83,7 @@ def tile_stages(
         else:
             rest, part = result.split(axis, factor=size)
             count = None if extent is None else -(-extent // size)
-            outer[position] = OuterLoop(rest, count, extent is None or extent % size != 0)
+            outer[position] = OuterLoop(rest, count, extent is None or extent % size != 0, size)
             inner[position] = part
     order = _tile_order(found, range(len(axes)))
     inner_axes = [inner[position] for position in order if position in inner]
@@ -101,6 +103,8 @@ def tile_stages(
         # The last tile of an axis has separate code, so that the others need no bounds checks.
         if (loop.is_cut or checks) and loop.count is not None and loop.axis in result.leaf_iter_vars:
             result.pragma(loop.axis, "loop_partition_hint")
+        if loop.is_cut and loop.count is None:
+            mark_remainder(result, loop.axis, loop.tile)
     for axis in inner_axes[:-1] if not packed_lanes else ():
         result.unroll(axis)
     _vectorize(result, found.vector, inner)
@@ -279,7 +283,7 @@ def _parallel_loops(
     whole = cut[1] if len(cut) > 1 else len(loops)
     for limit in (min(whole, panel_loops or whole), whole):
         number = parallel_prefix(cpu, counts[:limit], work)
-        if number and prod(count or 32 for count in counts[:number]) >= cpu.cores:
+        if number and prod(assumed_counts(counts[:number])) >= cpu.cores:
             return number, whole
     return parallel_prefix(cpu, counts, work), whole
 
@@ -311,7 +315,8 @@ def _reduce_in_tile(
     extents = [extent for _, extent in steps]
     total = prod(extents) if None not in extents else None  # type: ignore[arg-type]
     plain = not found.gathers and all(
-        constant_extent(materialized.compute.axes[position]) is not None for position in tiled
+        position in found.row_axes or constant_extent(materialized.compute.axes[position]) is not None
+        for position in tiled
     )
     window = 1 if cpu.folds_loads else window_of(found, steps)
     whole = plain and total is not None and vectors * total <= MOST_UNROLLED_WINDOW and window in (1, total)

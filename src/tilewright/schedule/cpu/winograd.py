@@ -105,7 +105,9 @@ def _schedule_blocks(schedule: Schedule, stages: Stages, result: Stage, cpu: CPU
     for stage in computed:
         # Past the last tile everything is computed from zeros, which is what is gathered outside of the image.
         _, _, _, images, rows, columns, _ = stage.op.axis
-        stage.overcompute(images, rows, columns)
+        # The product of open extent computes what its tiles of columns leave over in smaller tiles instead.
+        is_cut = constant_extent(width) is None and stage in (local, stages.product)
+        stage.overcompute(images, rows, *([] if is_cut else [columns]))
 
 
 def _unroll_and_vectorize(stage: Stage, unrolled: Sequence[Any], vector: Any) -> None:

@@ -106,7 +106,7 @@ def winograd_blocks_of_open_height(cpu: CPUDescription, convolution: Convolution
     """The blocks of a convolution whose height is known at run time only: single rows of tiles, so that none is
     computed in vain. Weights that do not stay in L2 are split into groups that do, and each group serves all rows."""
     groups = -(-convolution.outputs // convolution.lanes)
-    if _weight_bytes(convolution, tile) <= cpu.l2_bytes // 2:
+    if _weight_bytes(convolution, tile) <= cpu.l2_bytes * 3 // 4:
         return Blocks(1, groups, False)
     bytes_of_vector = _weight_bytes(convolution, tile) // groups
     fitting = [size for size in _divisors(groups) if size * bytes_of_vector <= cpu.l2_bytes // 2]

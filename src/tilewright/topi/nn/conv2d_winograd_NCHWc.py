@@ -42,7 +42,7 @@ def conv2d_winograd_NCHWc(
     a, b, _ = winograd_matrices(tile, 3)
     (top, left), (down, right) = pad_amounts(padding, (3, 3))
     out_height, out_width = height + top + down - 2, width + left + right - 2
-    rows, columns = -(-out_height // tile), -(-out_width // tile)
+    rows, columns = ((extent + tile - 1) // tile for extent in (out_height, out_width))
 
     def read(eps: Any, nu: Any, c: Any, n: Any, ty: Any, tx: Any, i: Any) -> Any:
         y, x = ty * tile + eps - top, tx * tile + nu - left

@@ -10,8 +10,8 @@ of them. The blocks with the least total cost are chosen.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import gcd, inf, prod
 from typing import Any, Final
@@ -28,6 +28,12 @@ from tilewright.relay.target.cpu.layout import conv2d_block_costs
 from tilewright.relay.target.cpu.least_cost import least_cost
 from tilewright.relay.target.cpu.shapes import typical_image
 from tilewright.relay.target.cpu.transposed import conv2d_transpose_in_blocks
+from tilewright.relay.target.cpu.typical_shapes import (
+    assuming,
+    assuming_result,
+    typical_shape_of,
+    typical_shapes,
+)
 from tilewright.tir.data_layout import Layout
 
 TRANSFORM_CYCLES: Final = 1.0
@@ -114,21 +120,26 @@ class Choice:
 
     blocks: dict[Call, Blocks] = field(default_factory=dict)
     layouts: dict[RelayExpr, Layout] = field(default_factory=dict)
+    shapes: dict[RelayExpr, Shape] = field(default_factory=dict)
 
-    def around(self, call: Call) -> AbstractContextManager[None]:
-        """Activates the blocks of a call while it is rewritten."""
-        return chosen_blocks(self.blocks.get(call))
+    @contextmanager
+    def around(self, call: Call) -> Iterator[None]:
+        """Activates the blocks of a call, and the shape that is assumed of its result, while it is rewritten."""
+        with chosen_blocks(self.blocks.get(call)), assuming_result(self.shapes.get(call)):
+            yield
 
 
 def choose_blocks(function: Function) -> Choice:
     """The blocks with the least total cost for the function."""
-    survey = _Survey()
-    for expr in post_order(function.body):
-        survey.visit(expr)
-    if not survey.edges:
-        return Choice()
-    survey.read_plain(_tensors(function.body))
-    return survey.solved()
+    shapes = typical_shapes(function)
+    with assuming(shapes):
+        survey = _Survey()
+        for expr in post_order(function.body):
+            survey.visit(expr)
+        if not survey.edges:
+            return Choice(shapes=shapes)
+        survey.read_plain(_tensors(function.body))
+        return replace(survey.solved(), shapes=shapes)
 
 
 class _Survey:
@@ -252,7 +263,8 @@ def _convolution(call: Call, op: Op) -> BlockedConvolution | None:
         return None
     types = [argument.checked_type for argument in call.args]
     if op.name == "nn.conv2d":
-        return conv2d_block_costs(call.attrs, types, call.checked_type)
+        with assuming_result(typical_shape_of(call)):
+            return conv2d_block_costs(call.attrs, types, call.checked_type)
     return _transposed(call, types) if op.name == "nn.conv2d_transpose" else None
 
 
@@ -300,8 +312,7 @@ def _tensors(expr: RelayExpr) -> Iterator[RelayExpr]:
 
 def _shape(expr: RelayExpr) -> Shape | None:
     """The shape of an image, with typical sizes where the height and width are open."""
-    kind = getattr(expr, "_checked_type_", None)
-    return typical_image(kind.shape) if isinstance(kind, TensorType) else None
+    return typical_shape_of(expr)
 
 
 def _image_of(expr: RelayExpr) -> Shape | None:

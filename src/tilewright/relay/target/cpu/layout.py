@@ -18,7 +18,8 @@ from tilewright.relay.target.cpu.low_precision import (
     low_precision_conv2d,
     low_precision_dense,
 )
-from tilewright.relay.target.cpu.shapes import constant_shape, typical_image
+from tilewright.relay.target.cpu.shapes import constant_shape
+from tilewright.relay.target.cpu.typical_shapes import typical_result
 from tilewright.schedule.cpu.layouts import Conv2DLayouts, conv2d_layouts, dense_block, layouts_of_blocks
 from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.schedule.cpu.winograd_model import TILES, Convolution, choose_winograd_tile
@@ -121,7 +122,7 @@ def conv2d_block_costs(attrs: Any, tinfos: Sequence[Any], out_type: Any) -> Bloc
     """The cost of an NCHW conv2d by block size. A Winograd convolution is restricted to the blocks that its tiles
     need."""
     found = _blockable(attrs, tinfos)
-    shape = typical_image(out_type.shape)
+    shape = typical_result(out_type)
     if found is None or shape is None:
         return None
     cpu = current_cpu()
@@ -155,7 +156,7 @@ def _winograd_tile(attrs: Any, tinfos: Sequence[Any], out_type: Any, lanes: int)
         return None
     if tuple(attrs.strides) != (1, 1) or tuple(attrs.dilation) != (1, 1) or str(out_type.dtype) != "float32":
         return None
-    shape = typical_image(out_type.shape)
+    shape = typical_result(out_type)
     if shape is None:
         return None
     batch, outputs, height, width = shape
