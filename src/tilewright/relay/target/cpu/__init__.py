@@ -12,10 +12,12 @@ from tilewright.relay.target.cpu.transposed import (
     legal_conv2d_transpose,
 )
 from tilewright.relay.target.cpu.unsigned_data import UnsignedData
+from tilewright.relay.target.cpu.weight_only import KeepWeightsPacked
 from tilewright.relay.target.rewrites import GraphRewrites
 
 REWRITES = GraphRewrites(
     quantized_passes=(UnsignedData, Tabulate),
+    early_passes=(KeepWeightsPacked,),
     passes=(ConvolveImages, SplitDilation),
     alter_layout={
         "nn.conv2d": conv2d_in_blocks,
