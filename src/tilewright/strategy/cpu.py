@@ -276,7 +276,7 @@ def _always(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | 
 
 
 def _attention(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
-    shape = AttentionShape.of(inputs, attrs.layouts, attrs.heads)
+    shape = AttentionShape.of(inputs, attrs.layouts, attrs.heads, attrs.shared, attrs.diagonal)
     mask = inputs[3] if len(inputs) > 3 else None
     query, key, value = inputs[:3]
     return [attention(query, key, value, mask, shape, attrs.scale, attrs.layouts, attrs.first_heads)]
@@ -290,9 +290,7 @@ def _weight_only_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Targ
 def _weight_only(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     data, weight, scales = inputs[:3]
     groups, depth = get_const_int(scales.shape[1]), get_const_int(data.shape[1])
-    extents = WeightOnly.of(
-        get_const_tuple(weight.shape), groups, attrs.units, depth, attrs.bits, attrs.zero
-    )
+    extents = WeightOnly.of(get_const_tuple(weight.shape), groups, attrs.units, depth, attrs.bits, attrs.zero)
     return [dense_weight_only(data, weight, scales, inputs[3] if len(inputs) > 3 else None, extents)]
 
 
