@@ -14,6 +14,7 @@ from tilewright.schedule.cpu.attention import attention
 from tilewright.schedule.cpu.layouts import conv2d_layouts, dense_block
 from tilewright.schedule.cpu.low_precision import uses_packed_lanes
 from tilewright.schedule.cpu.recurrent import recurrent_tiling
+from tilewright.schedule.cpu.weight_only import dense_weight_only
 from tilewright.strategy.row import Row
 from tilewright.support.dtype import DataType
 from tilewright.target.target import Target
@@ -33,6 +34,7 @@ from tilewright.topi.nn.packed_lane_products import (
 )
 from tilewright.topi.nn.recurrent import CELLS, recurrent
 from tilewright.topi.nn.utils import pad_amounts
+from tilewright.topi.nn.weight_only import WeightOnly
 from tilewright.topi.utils import get_const_int, get_const_tuple
 
 Inputs = Sequence[Tensor]
@@ -274,10 +276,22 @@ def _always(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | 
 
 
 def _attention(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
-    shape = AttentionShape.of(inputs, attrs.layouts, attrs.heads)
+    shape = AttentionShape.of(inputs, attrs.layouts, attrs.heads, attrs.shared, attrs.diagonal)
     mask = inputs[3] if len(inputs) > 3 else None
     query, key, value = inputs[:3]
     return [attention(query, key, value, mask, shape, attrs.scale, attrs.layouts, attrs.first_heads)]
+
+
+def _weight_only_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
+    known = _are_known(*get_const_tuple(inputs[0].shape))
+    return None if known else "the number of rows is not constant"
+
+
+def _weight_only(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
+    data, weight, scales = inputs[:3]
+    groups, depth = get_const_int(scales.shape[1]), get_const_int(data.shape[1])
+    extents = WeightOnly.of(get_const_tuple(weight.shape), groups, attrs.units, depth, attrs.bits, attrs.zero)
+    return [dense_weight_only(data, weight, scales, inputs[3] if len(inputs) > 3 else None, extents)]
 
 
 def _recurrent(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
@@ -385,6 +399,15 @@ ROWS: Final = (
         "schedule.cpu.attention",
         _always,
         "the scores of some queries at a time stay in the caches",
+    ),
+    Row(
+        "nn.contrib_dense_weight_only",
+        "cpu",
+        "dense_weight_only.cpu",
+        _weight_only,
+        "schedule.cpu.weight_only",
+        _weight_only_refused,
+        "integers are unpacked in registers, and the weight is read once, in order",
     ),
     Row(
         "nn.contrib_recurrent",

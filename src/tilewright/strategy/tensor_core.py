@@ -13,12 +13,12 @@ from tilewright.topi.nn.attention import AttentionShape
 
 
 def _attention_refused(attrs: Any, inputs: Sequence[Tensor], out_type: Any, target: Target) -> str | None:
-    shape = AttentionShape.of(inputs, attrs.layouts, attrs.heads)
+    shape = AttentionShape.of(inputs, attrs.layouts, attrs.heads, attrs.shared, attrs.diagonal)
     return attention_refused(shape, str(inputs[0].dtype), target)
 
 
 def _attention(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
-    shape = AttentionShape.of(inputs, attrs.layouts, attrs.heads)
+    shape = AttentionShape.of(inputs, attrs.layouts, attrs.heads, attrs.shared, attrs.diagonal)
     mask = inputs[3] if len(inputs) > 3 else None
     query, key, value = inputs[:3]
     return [attention(query, key, value, mask, shape, attrs.scale, attrs.layouts, attrs.first_heads)]

@@ -71,6 +71,15 @@ CASES = [
         lambda x, w: x @ w.transpose(0, 2, 1).reshape(8, 7).T,
         dynamic=False,
     ),
+    Case(
+        "contrib_dense_weight_only",
+        lambda x, s: relay.nn.contrib_dense_weight_only(
+            x, relay.const(np.full((2, 1, 4), 0x76543210, "int32")), s, units=7, bits=4, zero=3
+        ),
+        [Input((3, 8)), Input((2, 1, 4))],
+        lambda x, s: x @ (np.array([0, 2, 4, 6, 1, 3, 5, 7]) - 3.0)[:, None] * s.reshape(8)[:7],
+        dynamic=False,
+    ),
     *(
         Case(
             f"batch_matmul_{'T' if first else 'N'}{'T' if second else 'N'}",

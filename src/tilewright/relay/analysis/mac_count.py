@@ -90,6 +90,7 @@ MAC_COUNTS: dict[str, Callable[[Call], int]] = {
     **{f"nn.conv{rank}d_transpose": _transposed_convolution for rank in (1, 2, 3)},
     "nn.dense": _dense,
     "nn.contrib_dense_pack": _dense,
+    "nn.contrib_dense_weight_only": _dense,
     "nn.matmul": _matrix_product,
     "nn.batch_matmul": _matrix_product,
     "nn.contrib_attention": _attention,

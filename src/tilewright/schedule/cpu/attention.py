@@ -9,10 +9,16 @@ Operands are read in place, with tokens before heads or after.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from tilewright.ir import operators
 from tilewright.ir.expr import PrimExpr, Select
+from tilewright.schedule.cpu.few_queries import (
+    LOWEST,
+    Place,
+    attention_of_few_queries,
+    element_place,
+    reads_few_queries,
+)
 from tilewright.schedule.cpu.loops import BALANCE
 from tilewright.schedule.cpu.machine import PARALLEL_WORK, current_cpu, lanes_of
 from tilewright.schedule.cpu.tile_model import Tile, TileProblem, choose_tile
@@ -21,15 +27,8 @@ from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import exp
 from tilewright.topi.arguments import check_tensor
 from tilewright.topi.kernel import loop_kernel
-from tilewright.topi.nn.attention import AXES, AttentionShape
+from tilewright.topi.nn.attention import AttentionShape
 from tilewright.topi.utils import get_const_tuple
-
-LOWEST: Final = -87.0
-"""A score this far below the maximum of its row counts as zero: its exponential would be a subnormal number, and
-arithmetic on those is a hundred times slower."""
-
-Place = Callable[[PrimExpr, PrimExpr, PrimExpr, PrimExpr], PrimExpr]
-"""(batch, token, head, channel) to the index of an element."""
 
 
 def attention(
@@ -46,29 +45,15 @@ def attention(
     given = [query, key, value] if mask is None else [query, key, value, mask]
     for tensor in given:
         check_tensor("attention", tensor)
-    kernel = _Kernel(shape, scale, tuple(layouts), tuple(first_heads), [_extents(one) for one in given])
     result = shape.result(layouts[3])
+    if reads_few_queries(shape, layouts):
+        return attention_of_few_queries(query, key, value, mask, shape, scale, layouts, first_heads)
+    kernel = _Kernel(shape, scale, tuple(layouts), tuple(first_heads), [_extents(one) for one in given])
     return loop_kernel("attention", given, [(result, str(query.dtype))], kernel.emit)[0]
 
 
 def _extents(tensor: Tensor) -> tuple[int, ...]:
     return tuple(int(extent) for extent in get_const_tuple(tensor.shape))
-
-
-def _place(layout: str, shape: Sequence[int], first_head: int = 0) -> Place:
-    """The flat index of an element of a tensor with this layout and shape."""
-    strides: dict[str, int] = {}
-    step = 1
-    for letter, extent in zip(reversed(layout), reversed(shape), strict=True):
-        strides[letter] = step
-        step *= extent
-    offset = first_head * strides["H"]
-
-    def place(batch: PrimExpr, token: PrimExpr, head: PrimExpr, channel: PrimExpr) -> PrimExpr:
-        at = zip(AXES, (batch, token, head, channel), strict=True)
-        return sum((index * strides[letter] for letter, index in at), operators.as_expr(offset))
-
-    return place
 
 
 def _up(count: int, multiple: int) -> int:
@@ -88,8 +73,10 @@ class _Kernel:
     ) -> None:
         self.shape = shape
         self.scale = scale
-        self.places = [_place(*each) for each in zip(layouts[:3], shapes[:3], first_heads, strict=True)]
-        self.result_place = _place(layouts[3], shape.result(layouts[3]))
+        self.places = [
+            element_place(*each) for each in zip(layouts[:3], shapes[:3], first_heads, strict=True)
+        ]
+        self.result_place = element_place(layouts[3], shape.result(layouts[3]))
         self.mask_shape = shapes[3] if len(shapes) > 3 else None
 
     def emit(self, builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
@@ -115,6 +102,9 @@ class _Kernel:
             self.part = builder.let("part", operators.floormod(task, parts))
             self.batch = builder.let("batch", operators.floordiv(number, shape.heads))
             self.head = builder.let("head", operators.floormod(number, shape.heads))
+            self.shared_head = self.head
+            if shape.shared > 1:
+                self.shared_head = builder.let("shared_head", operators.floordiv(self.head, shape.shared))
             self.keys = self._taken_in(ins[1], self.places[1], shape.size, shape.size, "keys")
             self.values = self._taken_in(ins[2], self.places[2], shape.value_size, self.padded, "values")
             if blocks:
@@ -136,7 +126,7 @@ class _Kernel:
         with builder.for_range(0, tokens, name="token") as token:
             for start, lanes in self._vectors(count):
                 with builder.for_range(0, lanes, name="lane", kind="vectorize") as lane:
-                    element = source[place(self.batch, token, self.head, lane + start)]
+                    element = source[place(self.batch, token, self.shared_head, lane + start)]
                     taken[token * padded + start + lane] = element.astype(self.dtype)
             if padded > count:
                 with builder.for_range(0, padded - count, name="lane", kind="vectorize") as lane:
@@ -152,11 +142,24 @@ class _Kernel:
         largest = builder.allocate(self.dtype, (width,), name="largest", scope="local")
         self._fill(largest, width, float("-inf"))
         rows = self.tile.rows[0]
-        with builder.for_range(0, shape.keys // rows, name="group") as group:
+        groups, rest = divmod(shape.keys, rows)
+        seen: PrimExpr = operators.const(shape.keys, "int32")
+        whole: PrimExpr = operators.const(groups, "int32")
+        if shape.diagonal is not None:
+            # Keys that no query of the block sees are skipped.
+            wanted = operators.maximum(first + (columns + shape.diagonal), 1)
+            whole = builder.let(
+                "whole", operators.minimum(operators.floordiv(wanted + (rows - 1), rows), groups)
+            )
+            beyond = wanted > groups * rows
+            seen = builder.let("seen", Select(beyond, seen, whole * rows))
+        with builder.for_range(0, whole, name="group") as group:
             self._scores(transposed, scores, largest, (first, columns), group * rows, rows)
-        if shape.keys % rows:
-            whole = operators.const(shape.keys // rows * rows, "int32")
-            self._scores(transposed, scores, largest, (first, columns), whole, shape.keys % rows)
+        if rest:
+            with builder.if_scope(seen > groups * rows):
+                last = operators.const(groups * rows, "int32")
+                self._scores(transposed, scores, largest, (first, columns), last, rest)
+        self.seen = seen
         inverse = self._raised(scores, largest, width)
         tile = choose_tile(
             current_cpu(),
@@ -214,6 +217,7 @@ class _Kernel:
             token = builder.let("token", key + row)
             for start in range(0, width, lanes):
                 self._mask(total, row * width + start, token, queries[0] + start, queries[1] - start)
+                self._hide(total, row * width + start, token, queries[0] + start)
                 with builder.for_range(0, lanes, name="lane", kind="vectorize") as lane:
                     score = total[row * width + start + lane]
                     scores[token * width + start + lane] = score
@@ -232,11 +236,20 @@ class _Kernel:
             added = self.mask[line + query + lane] if queries > 1 else self.mask[line]
             total[lane + at] = total[lane + at] + added.astype(self.dtype)
 
+    def _hide(self, total: BufferVar, at: int, key: PrimExpr, query: PrimExpr) -> None:
+        """Hides a key from the queries that come before it."""
+        if self.shape.diagonal is None:
+            return
+        hidden = operators.const(float("-inf"), self.dtype)
+        with self.builder.for_range(0, self.lanes, name="lane", kind="vectorize") as lane:
+            seen = query + lane >= key - self.shape.diagonal
+            total[lane + at] = Select(seen, total[lane + at], hidden)
+
     def _product(
         self,
         rows: int,
         width: int,
-        depth: int,
+        depth: PrimExpr | int,
         scalar: Callable[[int, PrimExpr], PrimExpr],
         vector: Callable[[PrimExpr, PrimExpr], PrimExpr],
     ) -> BufferVar:
@@ -255,7 +268,7 @@ class _Kernel:
 
     def _raised(self, scores: BufferVar, largest: BufferVar, width: int) -> BufferVar:
         """Replaces scores by their exponentials and returns the reciprocal of each query's sum."""
-        builder, keys = self.builder, self.shape.keys
+        builder, keys = self.builder, self.seen
         sums = builder.allocate(self.dtype, (width,), name="sums", scope="local")
         self._fill(sums, width, 0)
         lowest = operators.const(LOWEST, self.dtype)
@@ -291,7 +304,7 @@ class _Kernel:
                 total = self._product(
                     rows,
                     across,
-                    self.shape.keys,
+                    self.seen,
                     lambda row, k: scores[k * width + query + row],
                     lambda k, place, column=column: self.values[k * padded + column + place],  # type: ignore[misc]
                 )

@@ -128,4 +128,5 @@ from tilewright.topi.nn.sparse import (
 )
 from tilewright.topi.nn.upsampling import upsampling, upsampling3d
 from tilewright.topi.nn.utils import get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d, infer_pad, infer_stride
+from tilewright.topi.nn.weight_only import dense_weight_only
 from tilewright.topi.nn.winograd_util import winograd_transform_matrices

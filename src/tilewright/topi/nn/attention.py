@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tilewright import te
+from tilewright.ir.expr import Select
+from tilewright.ir.operators import const
 from tilewright.te.tensor import Tensor
 from tilewright.tir.op import exp
 from tilewright.topi.arguments import check_tensor
@@ -19,7 +21,9 @@ AXES: Final = "NTHC"
 
 @dataclass(frozen=True)
 class AttentionShape:
-    """Extents of one attention: ``value_size`` channels has a head of the values, ``size`` one of the others."""
+    """Extents of one attention: ``value_size`` channels has a head of the values, ``size`` one of the others. Each head
+    of the keys and values serves ``shared`` heads of the queries. With a ``diagonal``, query q sees the keys up to
+    q + diagonal only."""
 
     batch: int
     heads: int
@@ -27,15 +31,25 @@ class AttentionShape:
     keys: int
     size: int
     value_size: int
+    shared: int = 1
+    diagonal: int | None = None
 
     @staticmethod
-    def of(operands: Sequence[Tensor], layouts: Sequence[str], heads: int) -> AttentionShape:
+    def of(
+        operands: Sequence[Tensor],
+        layouts: Sequence[str],
+        heads: int,
+        shared: int = 1,
+        diagonal: int | None = None,
+    ) -> AttentionShape:
         """The extents of an attention of these operands: query, key and value."""
         query, key, value = (
             dict(zip(layout, get_const_tuple(operand.shape), strict=True))
             for operand, layout in zip(operands[:3], layouts[:3], strict=True)
         )
-        return AttentionShape(query["N"], heads, query["T"], key["T"], query["C"], value["C"])
+        return AttentionShape(
+            query["N"], heads, query["T"], key["T"], query["C"], value["C"], shared, diagonal
+        )
 
     def result(self, layout: str) -> tuple[int, ...]:
         """The shape of the result in a layout."""
@@ -64,7 +78,8 @@ def attention(
     dtype = "float64" if str(query.dtype) == "float64" else "float32"
 
     def read(number: int, tensor: Tensor, n: Any, t: Any, h: Any, c: Any) -> Any:
-        at = dict(zip(AXES, (n, t, h + first_heads[number], c), strict=True))
+        head = h if number == 0 or shape.shared == 1 else h // shape.shared
+        at = dict(zip(AXES, (n, t, head + first_heads[number], c), strict=True))
         return tensor(*(at[letter] for letter in layouts[number])).astype(dtype)
 
     rows = (shape.batch, shape.heads, shape.queries)
@@ -80,6 +95,8 @@ def attention(
 
     def score(n: Any, h: Any, q: Any, k: Any) -> Any:
         scaled = products(n, h, q, k) * scale
+        if shape.diagonal is not None:
+            scaled = Select(k <= q + shape.diagonal, scaled, const(float("-inf"), dtype))
         if mask is None:
             return scaled
         at = (0 if extent == 1 else index for extent, index in zip(extents, (n, h, k, q), strict=True))

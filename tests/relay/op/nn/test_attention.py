@@ -136,3 +136,43 @@ def test_count_of_multiplications():
     module = tvm.IRModule.from_expr(relay.nn.contrib_attention(query, other, value, heads=4))
     typed = relay.transform.InferType()(module)
     assert relay.analysis.get_total_mac_number(typed["main"]) == 2 * 4 * 9 * 5 * (8 + 3)
+
+
+@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=haswell"])
+@pytest.mark.parametrize(
+    ("heads", "shared", "queries", "keys", "size", "diagonal", "mask"),
+    [
+        (2, 1, 40, 40, 16, 0, None),
+        (4, 2, 33, 50, 12, 17, (1, 4, 50, 33)),
+        (8, 4, 1, 300, 20, None, None),
+        (4, 4, 2, 200, 33, 198, (2, 1, 200, 1)),
+        (6, 2, 3, 70, 8, -1, None),
+    ],
+)
+def test_shared_heads_and_causal_masks(heads, shared, queries, keys, size, diagonal, mask, target):
+    """Many queries and few, with heads that share keys and keys that queries before them do not see. A query that sees
+    none gives NaN."""
+    query = draw(1, 2, queries, heads, size)
+    key, value = (draw(seed, 2, heads // shared, keys, size) for seed in (2, 3))
+    added = [] if mask is None else [draw(4, *mask)]
+    attributes = {"heads": heads, "scale": 0.3, "shared": shared, "diagonal": diagonal}
+    attributes["layouts"] = ("NTHC", "NHTC", "NHTC", "NTHC")
+    found = run([query, key, value, *added], target=target, **attributes)
+    full = np.zeros((1, 1, keys, queries)) if mask is None else added[0]
+    if diagonal is not None:
+        full = np.where(np.tri(queries, keys, diagonal, dtype=bool).T, full, -np.inf)
+    spread = [one.repeat(shared, axis=1) for one in (key, value)]
+    wanted = expected(query.transpose(0, 2, 1, 3), *spread, full, 0.3).transpose(0, 2, 1, 3)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    by_reference = run([query, key, value, *added], "debug", **attributes)
+    np.testing.assert_allclose(by_reference, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_few_queries_see_extreme_scores():
+    """A score that is far above those of earlier blocks, and one that is not a number, reach the result."""
+    query, key, value = draw(1, 1, 1, 2, 16), draw(2, 1, 400, 2, 16), draw(3, 1, 400, 2, 16)
+    key[0, 350, 0] = 1000 * query[0, 0, 0]
+    key[0, 200, 1, 3] = np.nan
+    found = run([query, key, value], heads=2)
+    np.testing.assert_allclose(found[0, 0, 0], value[0, 350, 0], rtol=1e-6)
+    assert np.isnan(found[0, 0, 1]).all()

@@ -148,13 +148,24 @@ def write_attention(graph: GraphWriter, call: Any, *operands: str) -> str:
     def heads(place: int, order: str) -> str:
         layout, first = attrs.layouts[place], attrs.first_heads[place]
         transposed = graph.transpose(operands[place], [layout.index(letter) for letter in order])
-        if shapes[place][layout.index("H")] == attrs.heads:
+        shared = attrs.shared if place else 1
+        count = attrs.heads // shared
+        if shapes[place][layout.index("H")] != count:
+            limits = [graph.integers([value]) for value in (first, first + count, 1)]
+            transposed = graph.node("Slice", [transposed, *limits])
+        if shared == 1:
             return transposed
-        limits = [graph.integers([value]) for value in (first, first + attrs.heads, 1)]
-        return graph.node("Slice", [transposed, *limits])
+        batch, *rest = (shapes[place][layout.index(letter)] for letter in order if letter != "H")
+        apart = graph.reshape(transposed, [batch, count, 1, *rest])
+        several = graph.node("Expand", [apart, graph.integers([batch, count, shared, *rest])])
+        return graph.reshape(several, [batch, attrs.heads, *rest])
 
     scale = graph.constant(attrs.scale, dtype_of(call))
     scores = graph.node("Mul", [graph.node("MatMul", [heads(0, "NHTC"), heads(1, "NHCT")]), scale])
+    if attrs.diagonal is not None:
+        tokens = [shape[layout.index("T")] for shape, layout in zip(shapes[:2], attrs.layouts, strict=False)]
+        hidden = np.where(np.tri(tokens[0], tokens[1], attrs.diagonal, dtype=bool), 0.0, -np.inf)
+        scores = graph.node("Add", [scores, graph.constant(hidden, dtype_of(call))])
     if len(operands) > 3:
         scores = graph.node("Add", [scores, graph.transpose(operands[3], [0, 1, 3, 2])])
     made = graph.node("MatMul", [graph.node("Softmax", [scores], axis=-1), heads(2, "NHTC")])

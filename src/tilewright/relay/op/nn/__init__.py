@@ -77,6 +77,7 @@ from tilewright.relay.op.nn.space import (
 )
 from tilewright.relay.op.nn.sparse import sparse_add, sparse_conv2d, sparse_dense, sparse_transpose
 from tilewright.relay.op.nn.upsampling import upsampling, upsampling3d
+from tilewright.relay.op.nn.weight_only import contrib_dense_weight_only
 from tilewright.relay.op.nn.winograd import (
     contrib_conv2d_winograd_nnpack_weight_transform,
     contrib_conv2d_winograd_weight_transform,
@@ -113,6 +114,7 @@ __all__ = [
     "contrib_conv3d_winograd_weight_transform",
     "contrib_conv3d_winograd_without_weight_transform",
     "contrib_dense_pack",
+    "contrib_dense_weight_only",
     "contrib_depthwise_conv2d_nchwc",
     "contrib_channel_shuffle",
     "contrib_attention",

@@ -23,7 +23,8 @@ from tilewright.topi.nn.attention import AXES, AttentionShape
 @attributes
 class AttentionAttrs(OpAttrs):
     """contrib_attention: how many heads there are, what scores are multiplied with, the orders of batch (N), tokens
-    (T), heads (H) and channels (C), and at which head of each operand the heads begin."""
+    (T), heads (H) and channels (C), at which head of each operand the heads begin, how many heads of queries share one
+    of keys and values, and the last key that the first query sees, if queries do not see all."""
 
     heads: Any = None
     scale: float = 1.0
@@ -32,6 +33,8 @@ class AttentionAttrs(OpAttrs):
     value_layout: str = "NTHC"
     out_layout: str = "NTHC"
     first_heads: Any = (0, 0, 0)
+    shared: int = 1
+    diagonal: Any = None
 
     @property
     def layouts(self) -> tuple[str, str, str, str]:
@@ -42,7 +45,10 @@ class AttentionAttrs(OpAttrs):
 def attention_shape(shapes: Sequence[Shape], attrs: Any) -> AttentionShape:
     """The extents, from the shapes of query, key, value and, if there is one, mask; an error where they do not fit."""
     found: list[dict[str, int]] = []
-    for layout, shape, first in zip(attrs.layouts, shapes, attrs.first_heads, strict=False):
+    if attrs.shared < 1 or attrs.heads % attrs.shared:
+        raise RelationError(f"{attrs.heads} heads cannot share keys and values by {attrs.shared}")
+    counts = (attrs.heads, attrs.heads // attrs.shared, attrs.heads // attrs.shared)
+    for layout, shape, first, heads in zip(attrs.layouts, shapes, attrs.first_heads, counts, strict=False):
         if sorted(layout) != sorted(AXES):
             raise RelationError(f"a layout is an order of {', '.join(AXES)}, not {layout!r}")
         if len(shape) != len(AXES):
@@ -51,8 +57,8 @@ def attention_shape(shapes: Sequence[Shape], attrs: Any) -> AttentionShape:
         if len(extents) < len(shape):
             raise RelationError("the shapes of the operands of attention must be known")
         found.append(dict(zip(layout, extents, strict=True)))
-        if not 0 <= first <= found[-1]["H"] - attrs.heads:
-            raise RelationError(f"{attrs.heads} heads from {first} are not among {found[-1]['H']}")
+        if not 0 <= first <= found[-1]["H"] - heads:
+            raise RelationError(f"{heads} heads from {first} are not among {found[-1]['H']}")
     if sorted(attrs.out_layout) != sorted(AXES):
         raise RelationError(f"a layout is an order of {', '.join(AXES)}, not {attrs.out_layout!r}")
     query, key, value = found
@@ -62,7 +68,9 @@ def attention_shape(shapes: Sequence[Shape], attrs: Any) -> AttentionShape:
     same(key["T"], value["T"], "the tokens of keys and values")
     if min(*query.values(), *value.values()) < 1:
         raise RelationError("attention needs at least one of each: batch, heads, queries, keys and channels")
-    made = AttentionShape(query["N"], attrs.heads, query["T"], key["T"], query["C"], value["C"])
+    made = AttentionShape(
+        query["N"], attrs.heads, query["T"], key["T"], query["C"], value["C"], attrs.shared, attrs.diagonal
+    )
     if len(shapes) > 3:
         _check_mask(shapes[3], made)
     return made
@@ -105,12 +113,17 @@ def _compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor
 def _reference(attrs: Any, *given: Any) -> Any:
     """In float64, the plain way."""
     query, key, value = (
-        np.asarray(one, np.float64).transpose([layout.index(letter) for letter in "NHTC"])[
-            :, first : first + attrs.heads
-        ]
-        for one, layout, first in zip(given, attrs.layouts, attrs.first_heads, strict=False)
+        np.asarray(one, np.float64)
+        .transpose([layout.index(letter) for letter in "NHTC"])[:, first : first + attrs.heads // shared]
+        .repeat(shared, axis=1)
+        for one, layout, first, shared in zip(
+            given, attrs.layouts, attrs.first_heads, (1, attrs.shared, attrs.shared), strict=False
+        )
     )
     scores = query @ key.swapaxes(2, 3) * attrs.scale
+    if attrs.diagonal is not None:
+        seen = np.tri(scores.shape[2], scores.shape[3], attrs.diagonal, dtype=bool)
+        scores = np.where(seen, scores, -np.inf)
     if len(given) > 3:
         scores = scores + np.asarray(given[3], np.float64).swapaxes(2, 3)
     with np.errstate(invalid="ignore"):
@@ -142,13 +155,18 @@ def contrib_attention(
     scale: float = 1.0,
     layouts: Sequence[str] = ("NTHC",) * 4,
     first_heads: Sequence[int] = (0, 0, 0),
+    shared: int = 1,
+    diagonal: int | None = None,
 ) -> Call:
     """Attention of every query to all keys, head by head, without the whole matrix of scores.
 
     ``layouts`` are the orders of batch (N), tokens (T), heads (H) and channels (C) in query, key, value and result.
     ``first_heads`` say at which head each operand's begin, so that one projection can hold all three. ``mask`` is added
-    to the scores: (batch, heads, keys, queries), all but the keys may be 1.
+    to the scores: (batch, heads, keys, queries), all but the keys may be 1. ``shared`` heads of queries in a row have
+    one head of keys and values. With a ``diagonal``, query q sees the keys up to q + diagonal: 0 is the causal mask.
     """
     of_query, of_key, of_value, of_result = layouts
-    attrs = AttentionAttrs(heads, scale, of_query, of_key, of_value, of_result, tuple(first_heads))
+    attrs = AttentionAttrs(
+        heads, scale, of_query, of_key, of_value, of_result, tuple(first_heads), shared, diagonal
+    )
     return Call(ATTENTION, (query, key, value) if mask is None else (query, key, value, mask), attrs)

@@ -2,6 +2,7 @@
 
 from tilewright.relay.target.cpu.choose_blocks import choose_blocks
 from tilewright.relay.target.cpu.convolve_images import ConvolveImages
+from tilewright.relay.target.cpu.half_precision import WidenHalf
 from tilewright.relay.target.cpu.layout import conv2d_in_blocks, dense_in_blocks
 from tilewright.relay.target.cpu.low_precision import legal_batch_matmul, legal_conv2d, legal_dense
 from tilewright.relay.target.cpu.split_dilation import SplitDilation
@@ -12,10 +13,12 @@ from tilewright.relay.target.cpu.transposed import (
     legal_conv2d_transpose,
 )
 from tilewright.relay.target.cpu.unsigned_data import UnsignedData
+from tilewright.relay.target.cpu.weight_only import KeepWeightsPacked
 from tilewright.relay.target.rewrites import GraphRewrites
 
 REWRITES = GraphRewrites(
     quantized_passes=(UnsignedData, Tabulate),
+    early_passes=(KeepWeightsPacked, WidenHalf),
     passes=(ConvolveImages, SplitDilation),
     alter_layout={
         "nn.conv2d": conv2d_in_blocks,

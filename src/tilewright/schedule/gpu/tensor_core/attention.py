@@ -48,6 +48,8 @@ def attention_refused(shape: AttentionShape, dtype: str, target: Target) -> str 
         return "the target has no matrix units that read shared memory (sm_90a)"
     if dtype not in ("float16", "bfloat16"):
         return f"matrix units multiply 16-bit floats, not {dtype}"
+    if shape.shared > 1 or shape.diagonal is not None:
+        return "heads that share keys and causal masks are not supported"
     if max(shape.size, shape.value_size) > WIDEST_HEAD:
         return f"a head has more than {WIDEST_HEAD} channels"
     if shape.size % 8 or shape.value_size % 8:
