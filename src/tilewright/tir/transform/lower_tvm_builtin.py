@@ -281,7 +281,10 @@ class _Lower(ScopedMutator):
             return Select(operators.equal(kind, int(TypeIndex.NONE)), traced, value)
         name = node.args[0].value if isinstance(node.args[0], StringImm) else "the packed function"
         text = message("TypeError", f"{name} returned {{0:a}}, expected a number ({node.dtype})", [kind])
-        self.before.append(AssertStmt(operators.logical_or(is_float, is_integer), text, NO_OP))
+        # Nothing reads as zero, whose word it is: functions that are called for what they do return None.
+        is_none = operators.equal(kind, int(TypeIndex.NONE))
+        is_number = operators.logical_or(operators.logical_or(is_float, is_integer), is_none)
+        self.before.append(AssertStmt(is_number, text, NO_OP))
         return value
 
 
