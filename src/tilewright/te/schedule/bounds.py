@@ -93,6 +93,11 @@ class BoundInference:
         """A thread axis has the extent of the axis bound to it; all that are bound to one must agree."""
         found = self.ranges[axis]
         known = self.ranges.get(thread, thread.dom)
+        private = not is_shared_by(self.storage_rank(stage), thread.thread_tag)
+        if known is not None and is_const(found.extent, 1) and private:
+            # Each thread has this memory to itself, and computes its own element of it.
+            self.ranges[thread] = known
+            return
         if known is not None and not self.analyzer.can_prove_equal(known.extent, found.extent):
             stage.fail(
                 "bind",
