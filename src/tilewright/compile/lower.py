@@ -42,10 +42,6 @@ def get_binds(
     return bound, arguments
 
 
-FROM_SCHEDULE = "from_legacy_te_schedule"
-"""The attribute of a function that was made from a schedule of tensor expressions."""
-
-
 def schedule_to_module(
     sch: Schedule,
     args: Sequence[Tensor | Buffer | Var] | None = None,
@@ -63,7 +59,7 @@ def schedule_to_module(
     keep_trivial = bool(PassContext.current().get("tir.debug_keep_trivial_loop"))
     body = schedule_ops(normalized, ranges, keep_trivial)
     function = to_prim_func(args, body, binds)
-    attributes = {"global_symbol": name, FROM_SCHEDULE: True, **_aliasing()}
+    attributes = {"global_symbol": name, **_aliasing()}
     return IRModule({name: function.with_attr(attributes)})
 
 

@@ -2,8 +2,8 @@
 
 Code in a ``coproc_scope`` runs in the queue that the scope names, and queues run independently. Where code of one queue
 follows code of another, the first pushes a token ``(from, to)`` when it is done, and the second pops it first. A loop
-whose last part must be followed by its first one pushes a token at the end of every iteration and pops one at the start:
-one more is pushed before the loop, and one popped after it.
+whose last part must be followed by its first one pushes a token at the end of every iteration and pops one at the
+start: one more is pushed before the loop, and one popped after it.
 """
 
 from __future__ import annotations
