@@ -197,7 +197,8 @@ class BoundInference:
             )
         leaves = {axis: sets[axis] for axis in reader_stage.leaf_iter_vars}
         pass_up_sets(reader_stage.relations, self.ranges, sets, self.analyzer)
-        bound: dict[Var, IntervalSet] = {}
+        # Simplification writes an axis of one value in terms of the loops around it.
+        bound: dict[Var, IntervalSet] = dict(relaxed)
         for axis in reader.root_iter_vars:
             covered = sets[axis]
             bound[axis.var] = relax(covered, relaxed, self.analyzer) if relaxed else covered
