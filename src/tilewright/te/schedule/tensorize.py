@@ -338,7 +338,10 @@ class _Simplified(Mutator):
     def visit_call(self, node: Call) -> PrimExpr:
         made: Call = node.map_children(self.visit)
         chooses = isinstance(made.op, Op) and made.op.name == "tir.if_then_else"
-        return Select(*made.args, span=made.span) if chooses else made
+        if not chooses:
+            return made
+        condition, first, second = made.args
+        return Select(condition, first, second, made.span)
 
     def visit_producer_load(self, node: ProducerLoad) -> PrimExpr:
         return ProducerLoad(node.producer, [self.analyzer.simplify(index) for index in node.indices])
