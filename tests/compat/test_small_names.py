@@ -62,7 +62,7 @@ def test_a_module_of_python_functions() -> None:
     """Its functions are found by name, the entry too."""
     module = FrontendTestModule("run")
     module.add_function("run", lambda x: x + 1)
-    module.add_function("twice", lambda x: 2 * x)
+    module["twice"] = lambda x: 2 * x
     assert module.entry_name == "run" and module(3) == 4
     assert module["twice"](3) == 6 and module.get_function("run")(1) == 2
     with pytest.raises(AttributeError, match="no function 'other'; it has run, twice"):

@@ -44,7 +44,7 @@ def test_vector_access() -> None:
     assert isinstance(load, BufferLoad) and load.dtype == "float32x4" and isinstance(load.indices[1], Ramp)
     store = buffer.vstore([i, 0], operators.const(1.0, "float32x8"))
     assert isinstance(store, BufferStore) and store.indices[1].dtype == "int32x8"
-    assert buffer.vload([i, 0]).dtype == "float32"
+    assert buffer.vload([i, 0]).dtype == "float32" and str(buffer.vload([i, 2]).index) == "i * 16 + 2"
     with pytest.raises(ExpressionError, match="holds float32, not int32x4"):
         buffer.vload([i, 0], "int32x4")
     with pytest.raises(ExpressionError, match="has 2 dimensions, 1 indices"):

@@ -16,7 +16,7 @@ def test_array() -> None:
     assert array[0] == 1 and array[-1] == 3 and len(array) == 3 and list(array) == [1, 2, 3]
     assert isinstance(array[1:], Array) and array[1:] == (2, 3)
     assert isinstance(array + [4], Array) and [0] + array == (0, 1, 2, 3)
-    assert repr(array) == "[1, 2, 3]"
+    assert repr(array) == "[1, 2, 3]" and repr(Array(["a"])) == '["a"]'
     with pytest.raises(IndexError):
         array[3]
     with pytest.raises(TypeError):
@@ -30,6 +30,7 @@ def test_map() -> None:
     assert made["a"] == 1 and made[x] == 2 and made[StringImm("a")] == 1
     assert "a" in made and StringImm("a") in made and "b" not in made
     assert made.get("b", 7) == 7 and list(made.items()) == [("a", 1), (x, 2)]
+    assert repr(made) == '{"a": 1, x: 2}'
     with pytest.raises(KeyError):
         made["b"]
     for change in (lambda: made.update(b=1), lambda: made.pop("a"), lambda: made.clear()):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tilewright import te
+from tilewright.ir.serialize import load_json, save_json
 from tilewright.support.errors import ExpressionError
 
 
@@ -47,3 +50,15 @@ def test_a_scope_ends_with_an_error() -> None:
     with pytest.raises(ZeroDivisionError), te.tag_scope("t"):
         1 / 0
     assert te.TagScope.get_current() is None
+
+
+def test_attributes_are_constants() -> None:
+    """Attributes read as TVM's: numbers have a value, sequences of them too, and the text is JSON; also after reading
+    the operation from JSON."""
+    a = te.placeholder((4,), name="A")
+    attrs = {"number": 1, "many": [10, 12], "text": "x", "nested": {"rate": 0.5}}
+    b = te.compute((4,), lambda i: a[i], name="B", attrs=attrs)
+    for operation in (b.op, load_json(save_json(b)).op):
+        assert operation.attrs["number"].value == 1 and operation.attrs["many"][1].value == 12
+        assert operation.attrs["text"] == "x" and operation.attrs["nested"]["rate"].value == 0.5
+        assert json.loads(str(operation.attrs))["many"] == [10, 12]

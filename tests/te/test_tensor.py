@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import tilewright as tvm
@@ -94,7 +95,30 @@ def test_an_element_and_a_tensor_make_a_tensor() -> None:
     a, x = te.placeholder((2, 3), name="a"), te.var("x", "float32")
     for made in (x + a, a[0, 0] - a, a[0, 0].asobject() * a, a / x, x / a):
         assert isinstance(made, te.Tensor) and made.ndim == 2
-    assert isinstance(x + te.placeholder((), name="s"), tvm.tir.PrimExpr)
+    scalar = te.placeholder((), name="s")
+    for made in (
+        x + scalar,
+        scalar - 1.0,
+        scalar * scalar,
+        a[0, 0] / scalar,
+        -scalar,
+        scalar.astype("int32"),
+    ):
+        assert isinstance(made, te.Tensor) and made.shape == ()
+
+
+def test_arithmetic_on_a_scalar_becomes_part_of_its_user() -> None:
+    """Inside a computation it may use that computation's axes, and no stage is added for it."""
+    a, scalar = te.placeholder((4,), name="A"), te.placeholder((), name="s")
+    b = te.compute((4,), lambda i: (a[i] + scalar) * 2.0 - scalar, name="B")
+    assert b.op.input_tensors == (a, scalar)
+    s = te.create_schedule(b.op)
+    assert [stage.op.name for stage in s.stages] == ["A", "s", "B"]
+    out = tvm.nd.empty((4,))
+    tvm.build(s, [a, scalar, b], "llvm")(
+        tvm.nd.array(np.float32([0, 1, 2, 3])), tvm.nd.array(np.float32(5)), out
+    )
+    np.testing.assert_array_equal(out.numpy(), np.float32([5, 7, 9, 11]))
 
 
 def test_json_of_tensors() -> None:

@@ -57,6 +57,22 @@ def test_fixtures(number: int, made_once: list[int], repeated: int) -> None:
     assert made_once == [number, repeated] and CALLS.count(number) == 1
 
 
+def test_cached_values_are_forgotten() -> None:
+    """After the last test that uses it, a cached fixture keeps nothing; without a count it keeps all."""
+    made: list[int] = []
+
+    def build() -> list[int]:
+        made.append(1)
+        return [1]
+
+    cached = marks._cached(build)
+    cached()
+    cached()
+    assert len(made) == 1
+    cached.num_tests_use_this_fixture[0] = 2
+    assert [cached(), cached(), cached()] == [[1]] * 3 and len(made) == 2
+
+
 class TestOfAClass:
     """Parameters and fixtures can be those of a class."""
 

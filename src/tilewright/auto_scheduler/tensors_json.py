@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tilewright.ir.expr import Call, IntImm, PrimExpr, ProducerLoad, StringImm
+from tilewright.ir.expr import Call, FloatImm, IntImm, PrimExpr, ProducerLoad, StringImm
 from tilewright.ir.functor import Mutator
 from tilewright.ir.serialize import load_json, save_json
 from tilewright.support.errors import ScheduleError, TilewrightError
@@ -82,6 +82,8 @@ def _attribute(value: Any, numbers: dict[Operation, int]) -> Any:
         return {"tensor": [numbers[value.op], value.value_index]}
     if isinstance(value, (list, tuple)):
         return [_attribute(one, numbers) for one in value]
+    if isinstance(value, (IntImm, FloatImm)):
+        return value.value
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return {"node": save_json(value)}

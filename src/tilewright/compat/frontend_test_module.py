@@ -21,3 +21,6 @@ class FrontendTestModule(Module):
         """Give the module a function."""
         self._functions[name] = convert_to_tvm_func(func)
         self._function_names = (*self._function_names, name)
+
+    def __setitem__(self, name: str, func: Callable[..., Any]) -> None:
+        self.add_function(name, func)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, decl_buffer
-from tilewright.ir.expr import BufferLoad, Call, ProducerLoad, Var
+from tilewright.ir.expr import BufferLoad, Call, PrimExpr, ProducerLoad, Var, is_const
 from tilewright.ir.functor import post_order
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
@@ -16,7 +17,7 @@ from tilewright.te.schedule import Schedule, infer_bound, schedule_ops, to_prim_
 from tilewright.te.tensor import Tensor
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.pipeline import lowering_passes
-from tilewright.tir.stmt import Block, BufferRealize, BufferStore, ProducerRealize, ProducerStore
+from tilewright.tir.stmt import Block, BufferRealize, BufferStore, ProducerRealize, ProducerStore, Stmt
 
 
 def get_binds(
@@ -42,8 +43,36 @@ def get_binds(
     return bound, arguments
 
 
-FROM_SCHEDULE = "from_legacy_te_schedule"
-"""The attribute of a function that was made from a schedule of tensor expressions."""
+def _broadcast_binds(args: Sequence[Any], body: Stmt) -> dict[Tensor, Buffer]:
+    """Buffers for tensors with dimensions whose sizes no loop knows: one of size one is broadcast, as in TVM. Strides
+    of other dimensions stay those of a compact array."""
+    symbolic = [
+        argument
+        for argument in args
+        if isinstance(argument, Tensor) and any(isinstance(extent, Var) for extent in argument.shape)
+    ]
+    if not symbolic:
+        return {}
+    known = {node for node in post_order(body) if isinstance(node, Var)}
+    found: dict[Tensor, Buffer] = {}
+    for tensor in symbolic:
+        unknown = [isinstance(extent, Var) and extent not in known for extent in tensor.shape]
+        if not any(unknown):
+            continue
+        strides: list[PrimExpr] = []
+        compact: PrimExpr = operators.const(1, tensor.shape[-1].dtype)
+        for position in reversed(range(len(tensor.shape))):
+            extent = tensor.shape[position]
+            # A dimension of one element may have any stride.
+            any_stride = unknown[position] or is_const(extent, 1)
+            strides.insert(
+                0, Var(f"{tensor.name}_stride_{position}", extent.dtype) if any_stride else compact
+            )
+            compact = operators.multiply(compact, operators.cast(compact.dtype, extent))
+        found[tensor] = decl_buffer(
+            tensor.shape, tensor.dtype, tensor.name, strides=strides, buffer_type="auto_broadcast"
+        )
+    return found
 
 
 def schedule_to_module(
@@ -62,8 +91,8 @@ def schedule_to_module(
     ranges = infer_bound(normalized)
     keep_trivial = bool(PassContext.current().get("tir.debug_keep_trivial_loop"))
     body = schedule_ops(normalized, ranges, keep_trivial)
-    function = to_prim_func(args, body, binds)
-    attributes = {"global_symbol": name, FROM_SCHEDULE: True, **_aliasing()}
+    function = to_prim_func(args, body, {**_broadcast_binds(args, body), **(binds or {})})
+    attributes = {"global_symbol": name, **_aliasing()}
     return IRModule({name: function.with_attr(attributes)})
 
 

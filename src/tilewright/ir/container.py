@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, KeysView, Mapping, ValuesView
 from typing import Any, ClassVar, TypeVar
 
@@ -31,7 +32,7 @@ class Array(tuple[T, ...], Object):
         return Array((*other, *self))
 
     def __repr__(self) -> str:
-        return f"[{', '.join([repr(item) for item in self])}]"
+        return f"[{', '.join([_shown(item) for item in self])}]"
 
 
 class Map(dict[K, V], Object):
@@ -74,8 +75,16 @@ class Map(dict[K, V], Object):
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
+    def __repr__(self) -> str:
+        return f"{{{', '.join([f'{_shown(key)}: {_shown(value)}' for key, value in dict.items(self)])}}}"
+
     def __hash__(self) -> int:  # type: ignore[override]
         return object.__hash__(self)
+
+
+def _shown(value: Any) -> str:
+    """An element as TVM writes it: what holds numbers and strings is valid JSON."""
+    return json.dumps(value) if isinstance(value, str) else repr(value)
 
 
 def _plain_key(key: Any) -> Any:

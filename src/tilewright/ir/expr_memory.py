@@ -69,6 +69,11 @@ class BufferLoad(PrimExpr):
     def rebuild(self, **changes: AnyType) -> Self:
         return type(self)(self.buffer, changes["indices"], self.span)
 
+    @property
+    def index(self) -> PrimExpr:
+        """The element of the flat memory, as the load has it that ``Buffer.vload`` gives in TVM."""
+        return self.buffer.offset_of(self.indices)
+
 
 class DataProducer(Node):
     """Base of what gives elements by index: a tensor."""

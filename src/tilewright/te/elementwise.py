@@ -5,7 +5,7 @@ Tensors of different shapes meet as ``te.broadcasting`` says. Scalars alone give
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright.ir import operators
@@ -23,7 +23,12 @@ def unary(name: str, function: Callable[[PrimExpr], PrimExpr], x: Operand) -> An
     """A function of a scalar on every element of a tensor; of a scalar, the expression."""
     if not isinstance(x, Tensor):
         return function(operators.as_expr(x))
-    return compute(x.shape, lambda *i: function(x(*i)), name=f"T_{name}", tag=ELEMWISE)
+    return compute(x.shape, lambda *i: function(_element(x, i)), name=f"T_{name}", tag=ELEMWISE)
+
+
+def _element(tensor: Tensor, index: Sequence[PrimExpr]) -> PrimExpr:
+    """An element; arithmetic that a tensor without dimensions stands for is computed in place."""
+    return tensor(*index) if tensor.shape else tensor.asobject()
 
 
 def binary(name: str, function: Scalar, lhs: Any, rhs: Any) -> Any:
@@ -32,15 +37,16 @@ def binary(name: str, function: Scalar, lhs: Any, rhs: Any) -> Any:
         return function(operators.as_expr(lhs), operators.as_expr(rhs))
     if not isinstance(rhs, Tensor):
         right = operators.as_expr(rhs)
-        return compute(lhs.shape, lambda *i: function(lhs(*i), right), name=f"T_{name}", tag=ELEMWISE)
+        return compute(
+            lhs.shape, lambda *i: function(_element(lhs, i), right), name=f"T_{name}", tag=ELEMWISE
+        )
     if not isinstance(lhs, Tensor):
         left = operators.as_expr(lhs)
-        return compute(rhs.shape, lambda *i: function(left, rhs(*i)), name=f"T_{name}", tag=ELEMWISE)
+        return compute(rhs.shape, lambda *i: function(left, _element(rhs, i)), name=f"T_{name}", tag=ELEMWISE)
     shape = broadcast_shapes(name, lhs.shape, rhs.shape)
 
     def element(*i: PrimExpr) -> PrimExpr:
-        return function(
-            lhs(*broadcast_index(i, lhs.shape, shape)), rhs(*broadcast_index(i, rhs.shape, shape))
-        )
+        first = _element(lhs, broadcast_index(i, lhs.shape, shape))
+        return function(first, _element(rhs, broadcast_index(i, rhs.shape, shape)))
 
     return compute(shape, element, name=f"T_{name}", tag=BROADCAST)

@@ -14,7 +14,7 @@ from tilewright.support.errors import ExpressionError
 from tilewright.support.node import node
 from tilewright.support.recursion import recursion_room
 from tilewright.support.span import Span, user_span
-from tilewright.te.tag import current_tag
+from tilewright.te.tag import BROADCAST, ELEMWISE, current_tag
 from tilewright.te.tensor import Operation, Tensor, as_shape
 
 
@@ -65,6 +65,13 @@ class ComputeOp(BaseComputeOp):
     @property
     def axis(self) -> tuple[IterVar, ...]:
         return self.axes
+
+    def scalar(self, index: int) -> PrimExpr:
+        """Arithmetic on tensors without dimensions becomes part of what uses it: in ``lambda i: a[i] + scalar`` it may
+        depend on the axes of that computation."""
+        if self.tag in (ELEMWISE, BROADCAST) and not isinstance(self.body[index], Reduce):
+            return self.body[index]
+        return super().scalar(index)
 
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:

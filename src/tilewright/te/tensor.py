@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.ir import operators
+from tilewright.ir.container import Array, Map
 from tilewright.ir.expr import (
     DataProducer,
     EqualOp,
@@ -88,17 +89,13 @@ class Tensor(DataProducer, ManyElements):
 
     def asobject(self) -> PrimExpr:
         """A tensor without dimensions stands for its one element."""
-        return self()
+        return self.op.scalar(self.value_index) if not self.shape else self()
 
     def __neg__(self) -> Any:
-        if not _has_dimensions(self):
-            return ExprOp.__neg__(self)
         return UNARY.value("negative", operators.negative, self)
 
     def astype(self, dtype: str, span: Span | None = None) -> Any:
-        """The elements converted to another type: a tensor, or an expression where the tensor has no dimensions."""
-        if not _has_dimensions(self):
-            return ExprOp.astype(self, dtype, span)
+        """A tensor of the elements converted to another type."""
         return UNARY.value("cast", lambda value: operators.cast(dtype, value, span), self)
 
     def __hash__(self) -> int:
@@ -150,17 +147,22 @@ UNARY: Slot[Callable[[str, Callable[..., Any], Tensor], Any]] = Slot(
 )
 
 
-def _has_dimensions(value: Any) -> bool:
-    return isinstance(value, Tensor) and len(value.shape) > 0
+def _attribute(value: Any) -> Any:
+    """An attribute of an operation as programs read it: numbers as constants, sequences as containers."""
+    if isinstance(value, (bool, int, float)):
+        return operators.const(value)
+    if isinstance(value, (list, tuple)):
+        return Array([_attribute(item) for item in value])
+    if isinstance(value, Mapping):
+        return Map({key: _attribute(item) for key, item in value.items()})
+    return value
 
 
 def _infix(method: str, name: str, function: Callable[..., Any], turned: bool) -> Callable[..., Any]:
-    """An operator of whole tensors. Those without dimensions stand for their element."""
+    """An operator of whole tensors, those without dimensions included."""
     plain = getattr(ExprOp, method)
 
     def operator(self: Tensor, other: Any) -> Any:
-        if not _has_dimensions(self) and not _has_dimensions(other):
-            return plain(self, other)
         operands = (other, self) if turned else (self, other)
         return BINARY.value(name, function, *operands)
 
@@ -201,7 +203,7 @@ class Operation(Node):
         """Set what all operations have."""
         self.name = name
         self.tag = tag
-        self.attrs = dict(attrs or {})
+        self.attrs = Map({key: _attribute(value) for key, value in (attrs or {}).items()})
         self.span = span
         for shape in shapes:
             _check_shape(name, shape, span)
@@ -220,6 +222,7 @@ class Operation(Node):
         types: Any = self.outputs
         outputs = [Tensor(self, index, shape, dtype) for index, (shape, dtype) in enumerate(types)]
         object.__setattr__(self, "outputs", tuple(outputs))
+        object.__setattr__(self, "attrs", Map({key: _attribute(value) for key, value in self.attrs.items()}))
         return self
 
     def output(self, index: int) -> Tensor:
@@ -227,6 +230,10 @@ class Operation(Node):
         if not 0 <= index < len(self.outputs):
             raise ExpressionError(f"operation {self.name} has {len(self.outputs)} outputs, no number {index}")
         return self.outputs[index]
+
+    def scalar(self, index: int) -> PrimExpr:
+        """The element of an output without dimensions, as part of another computation."""
+        return self.output(index)()
 
     @property
     def num_outputs(self) -> int:

@@ -189,16 +189,23 @@ def _member(group: object, position: int, column: tuple[Any, ...], ids: Sequence
 
 def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
     """A fixture; with ``cache_return_value`` its value is made once for the same arguments, and copied for each
-    test."""
+    test. ``num_tests_use_this_fixture`` of such a fixture holds how many tests are still to use it: the values are
+    forgotten after the last one. The plugin counts them."""
     if func is None:
         return lambda function: fixture(function, cache_return_value=cache_return_value)
-    return _pytest().fixture(_cached(func) if cache_return_value else func)
+    if not cache_return_value:
+        return _pytest().fixture(func)
+    cached = _cached(func)
+    made = _pytest().fixture(cached)
+    made.num_tests_use_this_fixture = cached.num_tests_use_this_fixture
+    return made
 
 
 def _cached(func: Any) -> Any:
     """The function, called once for arguments that print the same. The instance of a test class, which each test has
     its own of, is not one of them."""
     known: dict[str, Any] = {}
+    remaining = [0]
     instances = 1 if next(iter(inspect.signature(func).parameters), "") == "self" else 0
 
     @functools.wraps(func)
@@ -209,8 +216,13 @@ def _cached(func: Any) -> Any:
             value = func(*args, **kwargs)
             _require_copies(value)
             known[key] = value
-        return copy.deepcopy(known[key])
+        made = copy.deepcopy(known[key])
+        remaining[0] -= 1
+        if remaining[0] == 0:
+            known.clear()
+        return made
 
+    call.num_tests_use_this_fixture = remaining  # type: ignore[attr-defined]
     return call
 
 

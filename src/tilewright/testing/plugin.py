@@ -32,8 +32,13 @@ def pytest_generate_tests(metafunc: Any) -> None:
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:
-    """Mark tests by their targets: what cannot run is skipped, what is known to fail may."""
+    """Mark tests by their targets: what cannot run is skipped, what is known to fail may. Count the users of cached
+    fixtures."""
     for item in items:
+        for definitions in getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values():
+            uses = getattr(definitions[-1].func, "num_tests_use_this_fixture", None)
+            if uses is not None:
+                uses[0] += 1
         target = getattr(item, "callspec", None) and item.callspec.params.get("target")
         if not isinstance(target, (str, Target)):
             continue

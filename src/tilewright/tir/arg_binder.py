@@ -238,7 +238,7 @@ class ArgBinder:
             stride: PrimExpr = operators.call(
                 "if_then_else", "int64", [is_null(pointer), compact[dimension], given]
             )
-            if buffer.buffer_type == "auto_broadcast":
+            if buffer.buffer_type == "auto_broadcast" and isinstance(expected, Var):
                 is_one = operators.equal(sizes[dimension], operators.const(1, INT64))
                 stride = Select(is_one, operators.const(0, INT64), stride)
             self.bind(expected, stride, f"stride {dimension} of {subject}")

@@ -59,7 +59,7 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
     passes += [
         InjectPrefetch(),
         TextureFlatten(),
-        StorageFlatten(CACHE_LINE_SIZE, check_bounds),
+        StorageFlatten(CACHE_LINE_SIZE, check_bounds, handwritten=True),
         LowerCrossThreadReduction(),
         LowerInitBlock(),
         PlanAndUpdateBufferAllocationLocation(),

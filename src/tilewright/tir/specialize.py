@@ -1,7 +1,8 @@
 """Specialisation of a function for known arguments.
 
 A scalar parameter with a value is removed, and its value is substituted. A buffer parameter with a buffer stays; the
-variables in its shape, strides and offset take the values of the given buffer.
+variables in its shape, strides and offset take the values of the given buffer. Its element type stays: the given buffer
+describes a place only, and ``decl_buffer([16])`` says nothing about types.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tilewright.ir.expr import PrimExpr, Var
 from tilewright.ir.structural import structural_equal
 from tilewright.support.errors import ExpressionError
 from tilewright.support.recursion import recursion_room
-from tilewright.tir.functor import Substitute
+from tilewright.tir.folding import FoldingSubstitute
 
 if TYPE_CHECKING:
     from tilewright.tir.function import PrimFunc
@@ -42,7 +43,7 @@ def specialize(function: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFunc:
     if not values:
         return function
     with recursion_room():
-        substitution = Substitute(values)
+        substitution = FoldingSubstitute(values)
         buffers = {
             parameter: substitution.visit(buffer)
             for parameter, buffer in function.buffer_map.items()
@@ -63,10 +64,6 @@ def _match_buffers(function: PrimFunc, parameter: Var, given: Buffer, values: di
     if declared is None:
         raise ExpressionError(f"parameter {parameter} is a scalar: specialise it with a value, not a buffer")
     where = f"buffer {declared.name}"
-    if declared.dtype is not given.dtype:
-        raise ExpressionError(
-            f"{where} holds {declared.dtype}, it cannot be specialised to one of {given.dtype}"
-        )
     if len(declared.shape) != len(given.shape):
         raise ExpressionError(
             f"{where} has {len(declared.shape)} dimensions, the given buffer {len(given.shape)}"

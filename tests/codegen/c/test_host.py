@@ -248,6 +248,21 @@ def test_results_must_be_numbers(compile_c: Any) -> None:
         remove_global_func("tests.codegen.text")
 
 
+def test_nothing_is_zero(compile_c: Any) -> None:
+    """A packed function that is called for what it does returns None, which reads as zero."""
+    calls: list[int] = []
+    register_func("tests.codegen.note", calls.append)
+    out = tir.decl_buffer((1,), "int32", name="out")
+    store = tir.Store(out.data, tir.call_packed("tests.codegen.note", 3) + 5, 0)
+    function = compiled(compile_c, tir.PrimFunc([out], store))
+    result = np.zeros(1, "int32")
+    try:
+        function(result)
+    finally:
+        remove_global_func("tests.codegen.note")
+    assert calls == [3] and result[0] == 5
+
+
 def test_assertions(compile_c: Any) -> None:
     """A failed assertion is an error of its kind with the values at the time; switched off, it is gone."""
     x = tir.Var("x")

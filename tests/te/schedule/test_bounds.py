@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.te.schedule.checks import check, parts
 
 import tilewright as tvm
-from tilewright import te
+from tilewright import te, tir
 from tilewright.arith import Analyzer
 from tilewright.ir.expr import IntImm
 from tilewright.support.errors import ScheduleError
@@ -214,3 +215,25 @@ def test_env_threads_need_a_range() -> None:
     s[b].env_threads(te.thread_axis("threadIdx.x"))
     with pytest.raises(ScheduleError, match=r"env_threads on stage B, axis threadIdx\.x: .* needs a range"):
         tvm.lower(s, [b])
+
+
+@pytest.mark.parametrize(
+    ("tag", "scope"), [("threadIdx.x", "local"), ("vthread", "local"), ("blockIdx.y", "shared")]
+)
+def test_private_memory_bound_to_a_thread_again(tag: str, scope: str) -> None:
+    """Where each thread has the memory to itself, an axis that is split for the thread and bound to it has one element
+    inside: the thread computes its own, without a guard."""
+    a = te.placeholder((1, 3, 2), name="A")
+    b = te.compute((1, 3, 2), lambda i, j, k: a[i, j, k] * 2.0, name="B")
+    c = te.compute((1, 3, 2), lambda i, j, k: b[i, j, k] + 1.0, name="C")
+    s = te.create_schedule(c.op)
+    thread = te.thread_axis(tag)
+    s[b].compute_at(s[c], c.op.axis[0])
+    s[b].set_scope(scope)
+    _, inner = s[b].split(b.op.axis[1], 3)
+    s[c].bind(c.op.axis[0], te.thread_axis("blockIdx.x"))
+    s[c].bind(c.op.axis[1], thread)
+    s[b].bind(inner, thread)
+    assert not parts(tvm.lower(s, [a, c])["main"], tir.IfThenElse)
+    values = np.arange(6, dtype="float32").reshape(1, 3, 2)
+    check(s, [a, c], [values], values * 2 + 1)

@@ -163,6 +163,32 @@ def test_cache_write_of_a_pair() -> None:
     refused(s, lambda: s.cache_write(total, "local"), "cache_write of R.v0", "all 2 outputs")
 
 
+def test_cache_write_of_what_an_intrinsic_computes() -> None:
+    """The intrinsic fills the cache in loops of its own; once the axes are split it is too late."""
+    left, right = te.placeholder((4,), name="l"), te.placeholder((4,), name="r")
+    added = te.compute((4,), lambda i: left[i] + right[i], name="added")
+
+    def emit(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
+        builder = tir.ir_builder.create()
+        x, y, out = (builder.buffer_ptr(one) for one in (*ins, *outs))
+        with builder.for_range(0, 4, "i") as i:
+            out[i] = x[i] + y[i]
+        return builder.get()
+
+    intrin = te.decl_tensor_intrin(added.op, emit, default_buffer_params={"offset_factor": 1})
+    a, b = te.placeholder((3, 4), name="A"), te.placeholder((3, 4), name="B")
+    c = te.compute((3, 4), lambda i: intrin(a[i, 0:4], b[2 - i, 0:4]), name="C")
+    s = te.create_schedule(c.op)
+    s.cache_read(a, "local", c)
+    cached = s.cache_write(c, "local")
+    s[cached].compute_at(s[c], s[c].op.axis[0])
+    x, y = random(3, 4), random(3, 4) + 1
+    check(s, [a, b, c], [x, y], x + y[::-1])
+    s = te.create_schedule(c.op)
+    s[c].split(c.op.axis[0], 2)
+    refused(s, lambda: s.cache_write(c, "local"), "cache_write of C", "before its axes are transformed")
+
+
 def test_cache_write_refuses() -> None:
     """Inputs, foreign tensors, nothing, and stages with bound axes."""
     a, _, c = matmul()

@@ -208,3 +208,39 @@ def test_loops_of_the_intrinsic_replace_those_of_the_stage() -> None:
     s[c].tensorize(inner, dot(4, 8))
     names = [one.loop_var.name for one in parts(tvm.driver.schedule_to_module(s, [a, b, c])["main"], tir.For)]
     assert sorted(names) == ["i", "i0", "i0", "i1", "j.outer"]
+
+
+def test_an_intrinsic_may_depend_on_outer_loops() -> None:
+    """A declaration with the guard of the last, partial tile, in terms of the outer axis, matches a cached stage whose
+    guard is written in another way; what one call covers and computes can be asked."""
+    x, y = te.placeholder((20,), name="x"), te.placeholder((20,), name="y")
+    z = te.compute((20,), lambda i: x[i] + y[i], name="z")
+    s = te.create_schedule(z.op)
+    s[z].split(z.op.axis[0], factor=8)
+    cached = s.cache_write(z, "global")
+    outer, inner = cached.op.axis
+    left, right = te.placeholder((8,), name="l"), te.placeholder((8,), name="r")
+    declared = te.compute(
+        (8,),
+        lambda i: tir.Select(outer.var * 8 + i < 20, left[i] + right[i], tir.const(0, "float32")),
+        name="d",
+    )
+
+    def emit(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
+        return tir.Evaluate(tir.call_extern("int32", "add", *[one.access_ptr("rw") for one in (*ins, *outs)]))
+
+    intrin = te.decl_tensor_intrin(
+        declared.op, emit, name="guarded_add", default_buffer_params={"offset_factor": 1}
+    )
+    s[cached].tensorize(inner, intrin)
+    assert "add" in str(tvm.lower(s, [x, y, z])["main"].body)
+    normalized = s.normalize()
+    stage = normalized[cached]
+    infer = tvm.get_global_func("test.op.InferTensorizeRegion")
+    box, inputs = infer(stage, te.schedule.InferBound(normalized))
+    assert [box[axis].extent.value for axis in stage.op.axis] == [1, 8]
+    assert [region[0].extent.value for region in inputs.values()] == [8, 8]
+    (body,) = tvm.get_global_func("test.op.MatchTensorizeBody")(stage, box, inputs, intrin)
+    outside = {outer.var: box[stage.op.axis[0]].min}
+    wanted = tir.stmt_functor.substitute(declared.op.body[0], outside)
+    assert tvm.ir.structural_equal(tvm.arith.Analyzer().simplify(body), tvm.arith.Analyzer().simplify(wanted))

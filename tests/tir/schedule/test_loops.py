@@ -190,6 +190,24 @@ def test_reorder_needs_affine_bindings() -> None:
     )
 
 
+def test_reorder_needs_whole_domains() -> None:
+    """A block whose axis takes only some values of its domain keeps its order, as in TVM."""
+
+    @T.prim_func
+    def with_gaps(a: T.handle, b: T.handle) -> None:
+        A = T.match_buffer(a, (4, 16))
+        B = T.match_buffer(b, (4, 16))
+        for i, j in T.grid(4, 8):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                vj = T.axis.spatial(16, j * 2)
+                B[vi, vj] = A[vi, vj]
+
+    schedule = tir.Schedule(with_gaps)
+    i, j = schedule.get_loops(schedule.get_block("B"))
+    refused(schedule, lambda: schedule.reorder(j, i), "the values of an axis leave out some of its domain")
+
+
 def test_reorder_keeps_the_initialisation_first() -> None:
     """Parts of a loop over data and reduction together stay in their order: the sum starts at the first of them."""
     program = matmul()

@@ -125,6 +125,32 @@ def test_refuses() -> None:
     refused(schedule, lambda: schedule.rfactor(i, 0), "block B is not a reduction: it has no initialisation")
 
 
+def test_values_that_nobody_wrote() -> None:
+    """A later block that reads more than the reduction writes makes the scope no pipeline."""
+
+    @T.prim_func
+    def program(a: T.handle, c: T.handle) -> None:
+        A = T.match_buffer(a, (16, 8))
+        B = T.alloc_buffer((16,))
+        C = T.match_buffer(c, (16,))
+        for i, k in T.grid(8, 8):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = 0.0
+                B[vi] = B[vi] + A[vi, vk]
+        for i in range(16):
+            with T.block("C"):
+                vi = T.axis.spatial(16, i)
+                C[vi] = B[vi]
+
+    schedule = tir.Schedule(program)
+    _, k = schedule.get_loops(schedule.get_block("B"))
+    refused(
+        schedule, lambda: schedule.rfactor(k, 0), "reads more of a buffer than the blocks before it write"
+    )
+
+
 def test_unknown_reductions() -> None:
     """Only what is known to be the same in parts is taken apart."""
 

@@ -44,7 +44,9 @@ def test_values_are_those_of_float32_rounded_once(apply, kind):
     a, b, c = (tir.decl_buffer((8,), "bfloat16", name) for name in "ABC")
     i = tir.Var("i", "int32")
     body = tir.For(i, 0, 8, kind, tir.BufferStore(c, a[i] * b[i] + a[i], [i]))
-    after = apply(tir.PrimFunc([a, b, c], body), StorageFlatten(64), BF16Legalize(), VectorizeLoop())
+    after = apply(
+        tir.PrimFunc([a, b, c], body), StorageFlatten(64, handwritten=True), BF16Legalize(), VectorizeLoop()
+    )
     rng = np.random.default_rng(0)
     x = rng.standard_normal(8).astype(ml_dtypes.bfloat16)
     y = rng.standard_normal(8).astype(ml_dtypes.bfloat16)

@@ -58,7 +58,7 @@ BLOCK_PASSES = (
 def test_matrix_product_through_all_block_passes(apply, agree, nodes_of):
     """A reduction with an intermediate buffer computes the same at the end; one row of the buffer is kept."""
     before = matrix_product()
-    after = apply(before, StorageFlatten(64), *BLOCK_PASSES)
+    after = apply(before, StorageFlatten(64, handwritten=True), *BLOCK_PASSES)
     for kind in (tir.BlockRealize, tir.BufferLoad, tir.BufferStore):
         assert not nodes_of(after.body, kind)
     (allocate,) = nodes_of(after.body, tir.Allocate)
@@ -145,10 +145,24 @@ def test_blocks_with_axes_are_refused(apply):
         apply(matrix_product(), FlattenBuffer())
 
 
-def test_program_without_blocks_is_left_alone(apply):
-    """Programs without blocks are not touched, and StorageFlatten leaves programs of blocks alone."""
+def test_each_pass_has_its_functions(apply):
+    """Functions made from schedules belong to StorageFlatten, those written by hand to FlattenBuffer, blocks or not;
+    StorageFlatten takes the latter if asked, but no programs of blocks."""
     b = tir.decl_buffer((8,), "int32", "B")
-    function = tir.PrimFunc([b], tir.BufferStore(b, 1, [0]))
-    assert apply(function, FlattenBuffer()).body is function.body
+    written = tir.PrimFunc([b], tir.BufferStore(b, 1, [0]))
+    scheduled = written.with_attr("from_legacy_te_schedule", True)
+    for function, own, other in (
+        (written, FlattenBuffer(), StorageFlatten(64)),
+        (scheduled, StorageFlatten(64), FlattenBuffer()),
+    ):
+        assert apply(function, other).body is function.body
+        assert isinstance(apply(function, own).body, tir.Store)
     blocks = matrix_product()
-    assert apply(blocks, StorageFlatten(64)).body is blocks.body
+    assert apply(blocks, StorageFlatten(64, handwritten=True)).body is blocks.body
+
+
+def test_memory_of_nobody_is_refused(apply):
+    """A buffer is a parameter or is allocated; the error names one that is neither."""
+    b = tir.decl_buffer((8,), "int32", "B")
+    with pytest.raises(LoweringError, match="buffer B is nobody's memory"):
+        apply(tir.PrimFunc([], tir.BufferStore(b, 1, [0])), FlattenBuffer())

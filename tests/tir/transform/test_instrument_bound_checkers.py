@@ -27,7 +27,7 @@ def shifted_copy(shift, kind="serial", guard=False):
 
 def instrumented(apply, function):
     """The function flattened, vectorized and instrumented."""
-    return apply(function, StorageFlatten(64, True), VectorizeLoop(), InstrumentBoundCheckers())
+    return apply(function, StorageFlatten(64, True, True), VectorizeLoop(), InstrumentBoundCheckers())
 
 
 @pytest.mark.parametrize("kind", ["serial", "vectorize"])
@@ -60,7 +60,7 @@ def test_store_is_checked(apply):
     n = tir.Var("n", "int32")
     handle = tir.Var("handle", "handle")
     function = tir.PrimFunc([handle, n], tir.BufferStore(b, 1, [n]), buffer_map={handle: b})
-    after = apply(function, StorageFlatten(64, True), InstrumentBoundCheckers())
+    after = apply(function, StorageFlatten(64, True, True), InstrumentBoundCheckers())
     interpret(after, np.zeros(4, "int32"), 3)
     with pytest.raises(TilewrightError, match="buffer B has 4 elements, index 4"):
         interpret(after, np.zeros(4, "int32"), 4)

@@ -1,8 +1,10 @@
 """Calls into the runtime are lowered; that they run is tested on compiled code, in tests/codegen/c."""
 
+import numpy as np
 import pytest
 
-from tilewright import tir
+import tilewright as tvm
+from tilewright import te, tir
 from tilewright.ir.type import PointerType, PrimType
 from tilewright.support.errors import LoweringError
 from tilewright.tir.transform.lower_tvm_builtin import LowerTVMBuiltin, fits_stack
@@ -136,3 +138,22 @@ def test_what_is_meant_for_registers_stays_on_the_stack(scope: str, count: int, 
     buffer = tir.Var("accumulators", PointerType(PrimType("float32"), scope))
     body = tir.Allocate(buffer, "float32", [count], tir.const(True, "bool"), tir.Evaluate(tir.const(0)))
     assert fits_stack(body) == stays
+
+
+def test_statements_that_run_once():
+    """The scope of TVMBackendRunOnce is skipped from the second call on; another coprocessor's is refused."""
+    buffer = tir.decl_buffer((1,), "int64", name="A")
+    axis = te.thread_axis((0, 1), "cop")
+    add = tir.Store(buffer.data, tir.Load("int64", buffer.data, 0) + 1, 0)
+
+    def scoped(name):
+        body = tir.AttrStmt(axis, "coproc_uop_scope", tir.StringImm(name), add)
+        return tir.PrimFunc([buffer], body).with_attr("global_symbol", "once")
+
+    function = tvm.build(tvm.IRModule({"once": scoped("TVMBackendRunOnce")}), target="llvm")
+    values = tvm.nd.array(np.zeros(1, "int64"))
+    function(values)
+    function(values)
+    assert values.numpy()[0] == 1
+    with pytest.raises(LoweringError, match='"VTAPushGEMMOp", which no supported target has'):
+        tvm.build(tvm.IRModule({"once": scoped("VTAPushGEMMOp")}), target="llvm")

@@ -37,7 +37,7 @@ def test_parameters_are_indexed_row_by_row(apply, agree, nodes_of):
     """``A[i, j]`` of a compact (4, 6) buffer is element ``i * 6 + j`` of its memory."""
     a, b = tir.decl_buffer((4, 6), name="A"), tir.decl_buffer((4, 6), name="B")
     before = function_of([a, b], loops((4, 6), lambda i, j: tir.BufferStore(b, a[i, j] + 1.0, [i, j])))
-    after = apply(before, StorageFlatten(64))
+    after = apply(before, StorageFlatten(64, handwritten=True))
     assert is_flat(after, nodes_of)
     (store,) = nodes_of(after.body, tir.Store)
     i, j = after.body.loop_var, after.body.body.loop_var
@@ -57,7 +57,7 @@ def test_realized_box_starts_at_its_minimum(apply, agree, nodes_of):
         return tir.BufferRealize(temporary, box, True, tir.SeqStmt([fill, use]))
 
     before = function_of([out], loops((8,), row))
-    after = apply(before, StorageFlatten(64))
+    after = apply(before, StorageFlatten(64, handwritten=True))
     assert is_flat(after, nodes_of)
     (allocate,) = nodes_of(after.body, tir.Allocate)
     assert [extent.value for extent in allocate.extents] == [1, 8]
@@ -72,7 +72,7 @@ def test_strides_and_offset_of_a_parameter(apply, agree, nodes_of):
     a = tir.decl_buffer((3, 4), "int32", "A", strides=strides, elem_offset=tir.Var("offset", "int32"))
     b = tir.decl_buffer((3, 4), "int32", "B")
     before = function_of([a, b], loops((3, 4), lambda i, j: tir.BufferStore(b, a[i, j], [i, j])))
-    after = apply(before, StorageFlatten(64))
+    after = apply(before, StorageFlatten(64, handwritten=True))
     whole = np.arange(3 * 16, dtype="int32").reshape(3, 16)
     (load,) = nodes_of(after.body, tir.Load)
     used = nodes_of(load.index, tir.Var)
@@ -86,7 +86,7 @@ def test_broadcast_parameter(apply, agree):
     a = tir.decl_buffer(sizes, "int32", "A", buffer_type="auto_broadcast")
     b = tir.decl_buffer((3, 4), "int32", "B")
     before = function_of([a, b], loops((3, 4), lambda i, j: tir.BufferStore(b, a[i, j], [i, j])))
-    after = apply(before, StorageFlatten(64))
+    after = apply(before, StorageFlatten(64, handwritten=True))
     for shape in ((3, 4), (1, 4), (3, 1), (1, 1)):
         data = np.arange(np.prod(shape), dtype="int32").reshape(shape)
         result = agree(before, after, data, np.zeros((3, 4), "int32"))[1]
@@ -97,7 +97,7 @@ def test_bool_is_stored_as_a_byte(apply, agree, nodes_of):
     """A bool buffer is read and written as int8."""
     a, b = tir.decl_buffer((4,), "bool", "A"), tir.decl_buffer((4,), "bool", "B")
     before = function_of([a, b], loops((4,), lambda i: tir.BufferStore(b, tir.Not(a[i]), [i])))
-    after = apply(before, StorageFlatten(64))
+    after = apply(before, StorageFlatten(64, handwritten=True))
     (load,) = nodes_of(after.body, tir.Load)
     (store,) = nodes_of(after.body, tir.Store)
     assert load.dtype == "int8" and store.value.dtype == "int8"
@@ -108,14 +108,14 @@ def test_vector_access(apply, agree, nodes_of):
     """A ramp as the last index becomes a ramp of flat indices; a buffer of vectors is read as scalars."""
     a, b = tir.decl_buffer((4, 8), name="A"), tir.decl_buffer((4, 8), name="B")
     before = function_of([a, b], loops((4,), lambda i: b.vstore([i, 0], a.vload([i, 0], "float32x8") * 2.0)))
-    after = apply(before, StorageFlatten(64))
+    after = apply(before, StorageFlatten(64, handwritten=True))
     (store,) = nodes_of(after.body, tir.Store)
     assert isinstance(store.index, tir.Ramp) and store.index.stride.value == 1
     agree(before, after, np.random.default_rng(0).random((4, 8), "float32"), np.zeros((4, 8), "float32"))
 
     a, b = tir.decl_buffer((6,), "float32x4", "A"), tir.decl_buffer((6,), "float32x4", "B")
     before = function_of([a, b], loops((6,), lambda i: tir.BufferStore(b, a[i] + a[i], [i])))
-    after = apply(before, StorageFlatten(64))
+    after = apply(before, StorageFlatten(64, handwritten=True))
     (store,) = nodes_of(after.body, tir.Store)
     assert isinstance(store.index, tir.Ramp) and store.index.lanes == 4
     agree(before, after, np.random.default_rng(0).random((6, 4), "float32"), np.zeros((6, 4), "float32"))
@@ -129,7 +129,7 @@ def test_aligned_dimension(apply, agree, nodes_of):
     box = [Range(0, 4), Range(0, 6)]
     body = tir.BufferRealize(temporary, box, True, tir.SeqStmt([fill, use]))
     before = function_of([out], tir.AttrStmt(temporary, "buffer_dim_align", tir.tvm_tuple(0, 8, 1), body))
-    after = apply(before, StorageFlatten(64))
+    after = apply(before, StorageFlatten(64, handwritten=True))
     (allocate,) = nodes_of(after.body, tir.Allocate)
     assert [extent.value for extent in allocate.extents] == [4 * 9]
     agree(function_of([out], body), after, np.zeros((4, 6), "int32"))
@@ -164,7 +164,7 @@ def test_window_of_another_buffer(apply, agree, nodes_of):
         )
 
     before = bound_program(window, lambda i, j: ((i * 4, 4), (j * 4, 4)), body)
-    after = apply(before, StorageFlatten(64))
+    after = apply(before, StorageFlatten(64, handwritten=True))
     assert is_flat(after, nodes_of) and not nodes_of(after.body, tir.AttrStmt)
     data = np.arange(128, dtype="int32").reshape(8, 16)
     (result,) = agree(before, after, data)
@@ -179,7 +179,7 @@ def test_window_with_fewer_dimensions(apply, agree):
         return loops((4,), lambda x: tir.BufferStore(window, window[x] + 1, [x]))
 
     before = bound_program(window, lambda i, j: ((i * 4 + 1, 1), (j * 4, 4)), body)
-    after = apply(before, StorageFlatten(64))
+    after = apply(before, StorageFlatten(64, handwritten=True))
     data = np.zeros((8, 16), "int32")
     expected = data.copy()
     expected[1::4] = 1
@@ -213,7 +213,7 @@ def test_window_with_fewer_dimensions(apply, agree):
 def test_window_that_does_not_fit_is_an_error(apply, window, box, message):
     """A region that breaks the declaration of the window is refused, with the reason."""
     with pytest.raises(LoweringError, match=message):
-        apply(bound_program(window, box, lambda: tir.Evaluate(0)), StorageFlatten(64))
+        apply(bound_program(window, box, lambda: tir.Evaluate(0)), StorageFlatten(64, handwritten=True))
 
 
 def test_default_scope_follows_the_threads(apply, nodes_of):
@@ -225,7 +225,9 @@ def test_default_scope_follows_the_threads(apply, nodes_of):
     body = tir.BufferRealize(inner, [Range(0, 4)], True, body)
     body = tir.AttrStmt(thread, "thread_extent", 4, body)
     body = tir.BufferRealize(outer, [Range(0, 4)], True, body)
-    after = apply(tir.PrimFunc([], tir.AttrStmt(block, "thread_extent", 4, body)), StorageFlatten(64))
+    after = apply(
+        tir.PrimFunc([], tir.AttrStmt(block, "thread_extent", 4, body)), StorageFlatten(64, handwritten=True)
+    )
     scopes = {
         found.buffer_var.name: found.buffer_var.storage_scope for found in nodes_of(after.body, tir.Allocate)
     }
@@ -238,7 +240,10 @@ def test_storage_scope_attribute(apply, nodes_of):
     """``storage_scope`` around a realization says where it lives."""
     buffer = tir.decl_buffer((4,), "int32", "T")
     body = tir.BufferRealize(buffer, [Range(0, 4)], True, tir.BufferStore(buffer, 1, [0]))
-    after = apply(tir.PrimFunc([], tir.AttrStmt(buffer, "storage_scope", "shared", body)), StorageFlatten(64))
+    after = apply(
+        tir.PrimFunc([], tir.AttrStmt(buffer, "storage_scope", "shared", body)),
+        StorageFlatten(64, handwritten=True),
+    )
     assert after.body.buffer_var.storage_scope == "shared"
     assert after.body.body.buffer_var is after.body.buffer_var
 
@@ -247,7 +252,10 @@ def test_double_buffer_attribute_names_the_memory(apply, nodes_of):
     """``double_buffer_scope`` speaks of the buffer's pointer afterwards."""
     buffer = tir.decl_buffer((4,), "int32", "T")
     fill = tir.AttrStmt(buffer, "double_buffer_scope", 1, tir.BufferStore(buffer, 1, [0]))
-    after = apply(tir.PrimFunc([], tir.BufferRealize(buffer, [Range(0, 4)], True, fill)), StorageFlatten(64))
+    after = apply(
+        tir.PrimFunc([], tir.BufferRealize(buffer, [Range(0, 4)], True, fill)),
+        StorageFlatten(64, handwritten=True),
+    )
     (attribute,) = nodes_of(after.body, tir.AttrStmt)
     assert attribute.node is after.body.buffer_var
 
@@ -257,7 +265,7 @@ def test_prefetch_touches_every_cache_line(apply, nodes_of):
     a = tir.decl_buffer((4, 64), name="A")
     row = tir.Var("row", "int32")
     body = tir.Prefetch(a, [Range.from_min_extent(row, 1), Range.from_min_extent(0, 64)])
-    after = apply(function_of([a], body, [row]), StorageFlatten(64))
+    after = apply(function_of([a], body, [row]), StorageFlatten(64, handwritten=True))
     assert isinstance(after.body, tir.For) and after.body.extent.value == 4
     (load,) = nodes_of(after.body, tir.Load)
     assert expr_deep_equal(load.index, row * 64 + after.body.loop_var * 16)
@@ -268,7 +276,7 @@ def test_prefetch_joins_short_rows(apply, nodes_of):
     a = tir.decl_buffer((100, 4), name="A")
     for length, hints in ((4, 2), (3, 8)):
         body = tir.Prefetch(a, [Range.from_min_extent(0, 8), Range.from_min_extent(0, length)])
-        after = apply(function_of([a], body), StorageFlatten(64))
+        after = apply(function_of([a], body), StorageFlatten(64, handwritten=True))
         assert [loop.extent.value for loop in nodes_of(after.body, tir.For)] == [hints]
 
 
@@ -277,7 +285,7 @@ def test_bounds_for_instrumentation(apply, nodes_of):
     a, temporary = tir.decl_buffer((4, 8), "int32", "A"), tir.decl_buffer((4, 8), "int32", "T")
     box = [Range(0, 2), Range(0, 8)]
     body = tir.BufferRealize(temporary, box, True, tir.BufferStore(temporary, a[0, 0], [0, 0]))
-    after = apply(function_of([a], body), StorageFlatten(64, create_bound_attribute=True))
+    after = apply(function_of([a], body), StorageFlatten(64, True, True))
     bounds = {found.node.name: found.value.value for found in nodes_of(after.body, tir.AttrStmt)}
     assert bounds == {"A": 32, "T": 16}
 
@@ -287,7 +295,7 @@ def test_scalar_buffer(apply, agree):
     out, temporary = tir.decl_buffer((1,), "int32", "Out"), tir.decl_buffer((), "int32", "T")
     use = tir.SeqStmt([tir.BufferStore(temporary, 7, []), tir.BufferStore(out, temporary[()] + 1, [0])])
     before = function_of([out], tir.BufferRealize(temporary, [], True, use))
-    after = apply(before, StorageFlatten(64))
+    after = apply(before, StorageFlatten(64, handwritten=True))
     (result,) = agree(before, after, np.zeros(1, "int32"))
     assert result[0] == 8
 
@@ -296,4 +304,4 @@ def test_wrong_number_of_indices_is_an_error(apply):
     """An access with too few indices names the buffer."""
     a = tir.decl_buffer((4, 8), "int32", "A")
     with pytest.raises(LoweringError, match="A has 2 dimensions and is accessed with 1"):
-        apply(function_of([a], tir.BufferStore(a, 1, [0])), StorageFlatten(64))
+        apply(function_of([a], tir.BufferStore(a, 1, [0])), StorageFlatten(64, handwritten=True))

@@ -89,6 +89,30 @@ def test_loops_carry(apply, nodes_of):
     np.testing.assert_array_equal(result, expected)
 
 
+def test_the_half_that_was_filled_last(apply, nodes_of):
+    """While one half of a double buffer is filled the other one is read without a barrier; what was filled is not."""
+    builder = tir.ir_builder.create()
+    out = builder.pointer("int32", name="out")
+    tx = threads(builder)
+    shared = builder.allocate("int32", 2 * THREADS, name="S", scope="shared")
+    shared[tx] = tx
+    builder.emit(tir.Evaluate(tir.call_intrin("int32", "tir.tvm_storage_sync", "shared")))
+    with builder.new_scope():
+        builder.scope_attr(shared.asobject(), "double_buffer_write", 1)
+        shared[tx + THREADS] = tx * 10
+    out[tx] = shared[THREADS - 1 - tx]
+    out[tx] = out[tx] + shared[2 * THREADS - 1 - tx]
+    after = apply(tir.PrimFunc([out.asobject()], builder.get()), ThreadSync("shared"))
+    order = [
+        "barrier" if isinstance(stmt, tir.Evaluate) else type(stmt).__name__
+        for stmt in tir.stmt_list(after.body.body.body)
+    ]
+    assert order == ["Store", "barrier", "AttrStmt", "Store", "barrier", "Store"]
+    result = np.zeros(THREADS, "int32")
+    interpret(after, result)
+    np.testing.assert_array_equal(result, np.arange(THREADS)[::-1] * 11)
+
+
 def test_barriers_that_stand_are_enough(apply, nodes_of):
     """Running the pass again adds nothing."""
     builder = tir.ir_builder.create()

@@ -93,6 +93,11 @@ class BoundInference:
         """A thread axis has the extent of the axis bound to it; all that are bound to one must agree."""
         found = self.ranges[axis]
         known = self.ranges.get(thread, thread.dom)
+        private = not is_shared_by(self.storage_rank(stage), thread.thread_tag)
+        if known is not None and is_const(found.extent, 1) and private:
+            # Each thread has this memory to itself, and computes its own element of it.
+            self.ranges[thread] = known
+            return
         if known is not None and not self.analyzer.can_prove_equal(known.extent, found.extent):
             stage.fail(
                 "bind",
@@ -192,7 +197,8 @@ class BoundInference:
             )
         leaves = {axis: sets[axis] for axis in reader_stage.leaf_iter_vars}
         pass_up_sets(reader_stage.relations, self.ranges, sets, self.analyzer)
-        bound: dict[Var, IntervalSet] = {}
+        # Simplification writes an axis of one value in terms of the loops around it.
+        bound: dict[Var, IntervalSet] = dict(relaxed)
         for axis in reader.root_iter_vars:
             covered = sets[axis]
             bound[axis.var] = relax(covered, relaxed, self.analyzer) if relaxed else covered

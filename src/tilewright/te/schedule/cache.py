@@ -22,6 +22,7 @@ from tilewright.te.schedule.relations import (
 )
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Operation, Tensor
+from tilewright.te.tensor_intrin import TensorComputeOp
 
 if TYPE_CHECKING:
     from tilewright.te.schedule.schedule import Schedule
@@ -104,8 +105,10 @@ def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> li
     _check_scope("cache_write", first, scope)
     stage = schedule.stage_map[first.op]
     operation = stage.op
-    if not isinstance(operation, ComputeOp):
+    if not isinstance(operation, (ComputeOp, TensorComputeOp)):
         _fail("cache_write", first, f"only a computation can be cached, not {type(operation).__name__}")
+    if isinstance(operation, TensorComputeOp) and stage.relations:
+        _fail("cache_write", first, "an intrinsic computes it: cache it before its axes are transformed")
     if len(tensors) != operation.num_outputs or any(
         schedule.stage_map.get(one.op) is not stage for one in tensors
     ):
@@ -113,12 +116,23 @@ def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> li
     if any(attributes.bind_thread is not None for attributes in stage.axis_attributes.values()):
         _fail("cache_write", first, "an axis of its stage is bound to a thread already")
     step = schedule.trace.begin("cache_write", None, [tuple(tensors), scope])
-    layout = _Layout(stage, operation)
-    cached = ComputeOp(
-        f"{operation.name}.{scope}", operation.tag, operation.attrs, layout.axes, layout.body, operation.span
-    )
-    copies = [ProducerLoad(tensor, layout.indices) for tensor in cached.outputs]
-    copying = ComputeOp(operation.name, "", operation.attrs, operation.axes, copies, operation.span)
+    cached: Operation
+    if isinstance(operation, TensorComputeOp):
+        cached, axes = _cached_intrinsic(operation, f"{operation.name}.{scope}")
+        indices: list[PrimExpr] = [axis.var for axis in axes]
+    else:
+        layout = _Layout(stage, operation)
+        cached = ComputeOp(
+            f"{operation.name}.{scope}",
+            operation.tag,
+            operation.attrs,
+            layout.axes,
+            layout.body,
+            operation.span,
+        )
+        axes, indices = operation.axes, layout.indices
+    copies = [ProducerLoad(tensor, indices) for tensor in cached.outputs]
+    copying = ComputeOp(operation.name, "", operation.attrs, axes, copies, operation.span)
     position = schedule.stages.index(stage)
     made = schedule.add_stage(cached, position)
     made.scope = scope
@@ -129,6 +143,30 @@ def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> li
     replace_dataflow(schedule.stages, replaced)
     schedule.trace.finish(step, cached.outputs)
     return list(cached.outputs)
+
+
+def _cached_intrinsic(operation: TensorComputeOp, name: str) -> tuple[TensorComputeOp, tuple[IterVar, ...]]:
+    """The intrinsic's computation with loops of its own, and the axes of a copy of all elements."""
+    fresh = [
+        IterVar(axis.dom, Var(f"{axis.var.name}.c", axis.var.dtype), axis.iter_type)
+        for axis in operation.loop_axes
+    ]
+    values = {old.var: new.var for old, new in zip(operation.loop_axes, fresh, strict=True)}
+
+    def moved(side: Range) -> Range:
+        return Range.from_min_extent(substitute_expr(side.min, values), substitute_expr(side.extent, values))
+
+    call = operation.call.replace(
+        regions=tuple(tuple(moved(side) for side in region) for region in operation.call.regions),
+        scalar_inputs=tuple(substitute_expr(one, values) for one in operation.call.scalar_inputs),
+    )
+    shape = operation.outputs[0].shape
+    cached = TensorComputeOp(name, operation.tag, operation.attrs, fresh, shape, call, operation.span)
+    inside = [
+        IterVar(axis.dom, Var(axis.var.name, axis.var.dtype), IterVar.DataPar)
+        for axis in operation.inner_axes
+    ]
+    return cached, (*operation.loop_axes, *inside)
 
 
 class _Layout:

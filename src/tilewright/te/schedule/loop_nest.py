@@ -71,7 +71,8 @@ def make_loop_nest(
             values[axis] = thread.var
             nest.append([])
             continue
-        made = _LoopBuilder(stage, axis, attributes, ranges[axis], fresh_vars, keep_trivial).build()
+        launched = ranges.get(thread, ranges[axis]).extent
+        made = _LoopBuilder(stage, axis, attributes, ranges[axis], launched, fresh_vars, keep_trivial).build()
         values[axis] = made.value
         nest.append(made.wrappers + (attach(axis) if attach is not None else []))
     return nest
@@ -86,6 +87,7 @@ class _LoopBuilder:
         axis: IterVar,
         attributes: AxisAttributes,
         domain: Range,
+        launched: PrimExpr,
         fresh: bool,
         keep_trivial: bool,
     ) -> None:
@@ -93,6 +95,7 @@ class _LoopBuilder:
         self.axis = axis
         self.attributes = attributes
         self.domain = domain
+        self.launched = launched
         self.fresh = fresh
         self.keep_trivial = keep_trivial
         self.wrappers: list[Wrapper] = []
@@ -158,6 +161,5 @@ class _LoopBuilder:
                 f"the range starts at {self.domain.min}, not at zero"
             )
         key = thread_attribute(thread.thread_tag)
-        extent = self.domain.extent
-        self.wrappers.append(lambda body: AttrStmt(thread, key, extent, body))
-        self.value = self.domain.min if is_const(extent, 1) else thread.var
+        self.wrappers.append(lambda body: AttrStmt(thread, key, self.launched, body))
+        self.value = self.domain.min if is_const(self.domain.extent, 1) else thread.var

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.expr import IntImm, IterVar, Range, is_const
+from tilewright.ir.functor import free_vars
 from tilewright.support.recursion import with_recursion_room
 from tilewright.te.operation import ComputeOp, PlaceholderOp
 from tilewright.te.scan import ScanOp
@@ -22,7 +23,7 @@ from tilewright.te.schedule.stage import LOOP_TYPES, AttachType, Stage
 from tilewright.te.schedule.tensorize import is_tensorized, tensorize_stmt
 from tilewright.te.tensor import Operation
 from tilewright.tir.stmt import NO_OP, AttrStmt, ProducerRealize, Stmt, stmt_seq
-from tilewright.tir.storage_rank import scope_name
+from tilewright.tir.storage_rank import scope_name, thread_attribute
 
 Provide = Callable[[Stage, LoweringContext], Stmt]
 PROVIDE: dict[type[Operation], Provide] = {}
@@ -97,7 +98,22 @@ def _pipeline(stage: Stage, consumer: Stmt, context: LoweringContext) -> Stmt:
         for dimension, factor, offset in _alignments(stage):
             value = operators.call("tvm_tuple", "handle", [dimension, factor, offset])
             body = AttrStmt(tensor, "buffer_dim_align", value, body)
+    for thread in _threads_of_memory(stage, boxes):
+        extent = context.ranges[thread].extent
+        body = AttrStmt(thread, thread_attribute(thread.thread_tag), extent, body)
     return body
+
+
+def _threads_of_memory(stage: Stage, boxes: list[list[Range]]) -> list[IterVar]:
+    """The threads of a stage that do not run around it yet and decide which elements its memory holds."""
+    used = {variable for box in boxes for side in box for variable in free_vars(side.min)}
+    running = {
+        thread
+        for axis, owner in attach_path_with_stages(stage)
+        for thread in (axis, owner.attributes(axis).bind_thread, *owner.env_thread_axes)
+    }
+    own = [attributes.bind_thread for attributes in stage.axis_attributes.values()]
+    return [one for one in own if one is not None and one not in running and one.var in used]
 
 
 def _is_refilled(stage: Stage, context: LoweringContext) -> bool:

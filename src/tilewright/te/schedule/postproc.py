@@ -21,6 +21,7 @@ from tilewright.tir.stmt import (
     Stmt,
 )
 from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.storage_flatten import FROM_SCHEDULE
 
 
 class _ToBuffers(ScopedMutator):
@@ -118,4 +119,5 @@ def to_prim_func(
         handle = Var(buffer.name, "handle")
         parameters.append(handle)
         buffer_map[handle] = buffer
-    return PrimFunc(parameters, _ToBuffers(given).visit(body), None, buffer_map)
+    function = PrimFunc(parameters, _ToBuffers(given).visit(body), None, buffer_map)
+    return function.with_attr(FROM_SCHEDULE, True)

@@ -6,21 +6,25 @@ axes, and compared after simplification.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from tilewright.arith import Analyzer, IntervalSet, union_sets
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
-from tilewright.ir.expr import IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var, is_const
+from tilewright.ir.container import Array, Map
+from tilewright.ir.expr import Call, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Select, Var, is_const
 from tilewright.ir.functor import Mutator, substitute_expr
+from tilewright.ir.op import Op
 from tilewright.ir.structural import structural_equal
+from tilewright.runtime.registry import register_func
 from tilewright.support.errors import ScheduleError
 from tilewright.te.operation import ComputeOp
 from tilewright.te.schedule.compute_stmt import make_compute_nest, root_values
 from tilewright.te.schedule.context import LoweringContext
 from tilewright.te.schedule.loop_nest import wrap
 from tilewright.te.schedule.reads import TensorDomains, note_reads
-from tilewright.te.schedule.relations import Sets, pass_up_sets
+from tilewright.te.schedule.relations import Ranges, Sets, pass_up_sets
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
 from tilewright.te.tensor_intrin import TensorIntrin
@@ -45,6 +49,37 @@ def is_tensorized(stage: Stage) -> bool:
 def tensorize_stmt(stage: Stage, context: LoweringContext) -> Stmt:
     """The outer loops of the stage with the intrinsic inside."""
     return _Tensorize(stage, context).build()
+
+
+def _outside_lowering(stage: Stage, ranges: Ranges) -> LoweringContext:
+    """What is known of a stage by its ranges only."""
+
+    def refuse(*_: object) -> NoReturn:
+        raise ScheduleError(f"stage {stage.label} is looked at, not lowered")
+
+    return LoweringContext(ranges, {}, refuse, refuse, {}, {})
+
+
+@register_func("test.op.InferTensorizeRegion", override=True)
+def infer_tensorize_region(stage: Stage, ranges: Ranges) -> Array[Any]:
+    """For each root axis of a tensorised stage the range that one call of the intrinsic covers, and for each input the
+    box that it reads; ``ranges`` is what bound inference found."""
+    found = _Tensorize(stage, _outside_lowering(stage, ranges))
+    box = found.axis_box()
+    inputs = {tensor: Array(region) for tensor, region in found.input_boxes(box).items()}
+    return Array([Map(box), Map(inputs)])
+
+
+@register_func("test.op.MatchTensorizeBody", override=True)
+def match_tensorize_body(
+    stage: Stage, box: Mapping[IterVar, Range], inputs: Mapping[Tensor, Region], intrin: TensorIntrin
+) -> Array[PrimExpr]:
+    """What a tensorised stage computes in one call, with the axes and inputs of the intrinsic: where the two match, the
+    body of the intrinsic's declaration."""
+    found = _Tensorize(stage, _outside_lowering(stage, dict(box)))
+    found.intrin = intrin
+    regions = {tensor: list(region) for tensor, region in dict(inputs).items()}
+    return Array(found.body_in_terms_of(dict(box), regions))
 
 
 def bind_buffer(buffer: Buffer, tensor: Tensor, region: Region, body: Stmt) -> Stmt:
@@ -167,27 +202,77 @@ class _Tensorize:
 
     def check(self, box: dict[IterVar, Range], inputs: dict[Tensor, Region]) -> None:
         """Refuse an intrinsic that computes something else."""
-        declared = self.intrin.op
-        if not isinstance(declared, ComputeOp):
-            self.fail("the intrinsic is not declared by a computation")
-        mine, theirs = self.operation, declared
-        if len(theirs.axes) > len(mine.axes):
-            self.fail(f"the intrinsic has {len(theirs.axes)} data axes, the stage {len(mine.axes)}")
+        mine, theirs = self.operation, self.declared()
         local: dict[Var, PrimExpr] = {}
         to_theirs: dict[Var, PrimExpr] = {}
+        for axis, other in self.paired_axes(box).items():
+            local[axis.var] = box[axis].min
+            if other is None:
+                # The intrinsic may depend on the loops outside of it.
+                to_theirs[axis.var] = box[axis].min
+            else:
+                fresh = self.inner_axis(axis, box[axis])
+                local[axis.var] = operators.add(fresh, box[axis].min)
+                to_theirs[other.var] = fresh
+        for one, other_value in zip(mine.body, theirs.body, strict=True):
+            self.compare(one, other_value, local, to_theirs, inputs)
+
+    def declared(self) -> ComputeOp:
+        """The computation that declares the intrinsic."""
+        if not isinstance(self.intrin.op, ComputeOp):
+            self.fail("the intrinsic is not declared by a computation")
+        return self.intrin.op
+
+    def paired_axes(self, box: dict[IterVar, Range]) -> dict[IterVar, IterVar | None]:
+        """The axes of the intrinsic for those of the stage; None for an axis that has one value inside."""
+        mine, theirs = self.operation, self.declared()
+        if len(theirs.axes) > len(mine.axes):
+            self.fail(f"the intrinsic has {len(theirs.axes)} data axes, the stage {len(mine.axes)}")
+        pairs: dict[IterVar, IterVar | None] = {}
         skipped = len(mine.axes) - len(theirs.axes)
         for axis in mine.axes[:skipped]:
             self.expect_extent(axis, box[axis], operators.const(1, axis.var.dtype))
-            local[axis.var] = box[axis].min
+            pairs[axis] = None
         for axis, other in zip(mine.axes[skipped:], theirs.axes, strict=True):
             assert other.dom is not None
             self.expect_extent(axis, box[axis], other.dom.extent)
-            fresh = self.inner_axis(axis, box[axis])
-            local[axis.var] = operators.add(fresh, box[axis].min)
-            to_theirs[other.var] = fresh
-        self.match_reduction(box, local, to_theirs, theirs)
-        for one, other_value in zip(mine.body, theirs.body, strict=True):
-            self.compare(one, other_value, local, to_theirs, inputs)
+            pairs[axis] = other
+        wanted = list(theirs.reduce_axis)
+        for axis in mine.reduce_axis:
+            if (
+                wanted
+                and wanted[0].dom is not None
+                and self.analyzer.can_prove_equal(wanted[0].dom.extent, box[axis].extent)
+            ):
+                pairs[axis] = wanted.pop(0)
+            else:
+                self.expect_extent(axis, box[axis], operators.const(1, axis.var.dtype))
+                pairs[axis] = None
+        if wanted:
+            self.fail(f"the intrinsic reduces over {wanted[0].var.name}, the stage has no such axis inside")
+        return pairs
+
+    def body_in_terms_of(self, box: dict[IterVar, Range], inputs: dict[Tensor, Region]) -> list[PrimExpr]:
+        """What the stage computes, with the axes and inputs of the intrinsic."""
+        pairs = self.paired_axes(box)
+        local = {
+            axis.var: box[axis].min if other is None else operators.add(other.var, box[axis].min)
+            for axis, other in pairs.items()
+        }
+        reduced = [pairs[axis] for axis in self.operation.reduce_axis]
+        axes = tuple(other for other in reduced if other is not None)
+        tensors = dict(zip(self.operation.input_tensors, self.intrin.inputs, strict=False))
+        found: list[PrimExpr] = []
+        for value in self.operation.body:
+            sources = value.source if isinstance(value, Reduce) else (value,)
+            made = [
+                _Localize(inputs, tensors, self.analyzer).visit(substitute_expr(one, local))
+                for one in sources
+            ]
+            found.append(
+                value.replace(source=tuple(made), axis=axes) if isinstance(value, Reduce) else made[0]
+            )
+        return found
 
     def expect_extent(self, axis: IterVar, found: Range, wanted: PrimExpr) -> None:
         if not self.analyzer.can_prove_equal(operators.cast(found.extent.dtype, wanted), found.extent):
@@ -198,31 +283,6 @@ class _Tensorize:
         fresh = Var(axis.var.name, axis.var.dtype)
         self.analyzer.bind(fresh, Range.from_min_extent(operators.const(0, axis.var.dtype), found.extent))
         return fresh
-
-    def match_reduction(
-        self,
-        box: dict[IterVar, Range],
-        local: dict[Var, PrimExpr],
-        to_theirs: dict[Var, PrimExpr],
-        theirs: ComputeOp,
-    ) -> None:
-        """Pair the reduction axes that the intrinsic covers; those of extent one inside may be left over."""
-        wanted = list(theirs.reduce_axis)
-        for axis in self.operation.reduce_axis:
-            if (
-                wanted
-                and wanted[0].dom is not None
-                and self.analyzer.can_prove_equal(wanted[0].dom.extent, box[axis].extent)
-            ):
-                other = wanted.pop(0)
-                fresh = self.inner_axis(axis, box[axis])
-                local[axis.var] = operators.add(fresh, box[axis].min)
-                to_theirs[other.var] = fresh
-            else:
-                self.expect_extent(axis, box[axis], operators.const(1, axis.var.dtype))
-                local[axis.var] = box[axis].min
-        if wanted:
-            self.fail(f"the intrinsic reduces over {wanted[0].var.name}, the stage has no such axis inside")
 
     def compare(
         self,
@@ -267,13 +327,21 @@ class _Tensorize:
 
 
 class _Simplified(Mutator):
-    """Simplifies the indices of reads."""
+    """Simplifies the indices of reads, and forgets how a choice is evaluated: the intrinsic decides that."""
 
     memoize = True
 
     def __init__(self, analyzer: Analyzer) -> None:
         super().__init__()
         self.analyzer = analyzer
+
+    def visit_call(self, node: Call) -> PrimExpr:
+        made: Call = node.map_children(self.visit)
+        chooses = isinstance(made.op, Op) and made.op.name == "tir.if_then_else"
+        if not chooses:
+            return made
+        condition, first, second = made.args
+        return Select(condition, first, second, made.span)
 
     def visit_producer_load(self, node: ProducerLoad) -> PrimExpr:
         return ProducerLoad(node.producer, [self.analyzer.simplify(index) for index in node.indices])

@@ -239,8 +239,12 @@ def _require_order_free(state: ScheduleState, chain: list[StmtSRef]) -> None:
                 fail("reorder", loop, f"it is used by data axes and reduction axes of {block.label} alike")
         if reduced:
             require_runs_once("reorder", state, block, chain)
-        elif bindings(state, block, guarded=False) is None and bindings(state, block) is None:
-            fail("reorder", block, "the values of its axes are not an affine map of the loops")
+        else:
+            found = bindings(state, block, guarded=False) or bindings(state, block)
+            if found is None:
+                fail("reorder", block, "the values of its axes are not an affine map of the loops")
+            if any(total.args and not is_const(total.args[-1].scale, 1) for total in found):
+                fail("reorder", block, "the values of an axis leave out some of its domain")
         if not block.block.iter_vars and any(
             uses_var(block.block.body, loop.loop.loop_var) for loop in chain if is_below(block, loop)
         ):

@@ -41,6 +41,7 @@ from tilewright.tir.schedule.analysis import (
 )
 from tilewright.tir.schedule.block_bodies import new_buffer, with_regions
 from tilewright.tir.schedule.block_scope import StmtSRef
+from tilewright.tir.schedule.flags import flags_of
 from tilewright.tir.schedule.nest import copied_loop
 from tilewright.tir.schedule.reduction import split_predicate
 from tilewright.tir.schedule.state import ScheduleState, function_buffers
@@ -76,6 +77,8 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     if reason is not None:
         fail(name, loop, f"{block.label} is not a reduction: {reason}")
     require_stage_pipeline(name, info, block)
+    if not flags_of(state, scope_of(block)).stage_pipeline:
+        fail(name, block, "a block of its scope reads more of a buffer than the blocks before it write")
     data, reduced = loops_by_use(state, block)
     if loop not in reduced:
         if loop in data or not is_const(loop.loop.extent, 1):

@@ -47,6 +47,8 @@ from tilewright.tir.transform.lib.block_rewriter import has_blocks
 from tilewright.tir.transform.lib.buffer_view import BufferView
 from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
 from tilewright.tir.transform.lib.statement_rewriter import bind_range, with_one_definition
+from tilewright.tir.transform.storage_flatten import is_from_schedule, storage_flatten
+from tilewright.tir.undefined import undefined_vars
 
 _INT8 = DataType("int8")
 
@@ -152,9 +154,22 @@ def _attribute_value(key: str, value: Any) -> PrimExpr:
     raise LoweringError(f"the value of {key} is {value!r}; a number or a string is expected")
 
 
+def _flattened(function: PrimFunc) -> PrimFunc:
+    """A function without blocks in flat memory, all of which must be the function's or its caller's."""
+    made = storage_flatten(function)
+    if made is not function:
+        given = [*function.params, *(buffer.data for buffer in function.buffer_map.values())]
+        missing = [variable for variable in undefined_vars(made.body, given) if variable.dtype.is_handle]
+        if missing:
+            raise LoweringError(
+                f"buffer {missing[0].name} is nobody's memory: it is not a parameter, and nothing allocates it"
+            )
+    return made
+
+
 @dataclass(frozen=True)
 class FlattenBuffer(PrimFuncPass):
-    """Turns a program of blocks into flat loops.
+    """Turns a program of blocks, or a function with buffers that was written by hand, into flat loops.
 
     With ``likely_predicates`` each condition of a block is a branch marked likely: where a split does not divide, it
     fails only at the end, which ``LoopPartition`` splits off.
@@ -165,7 +180,7 @@ class FlattenBuffer(PrimFuncPass):
 
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
         if not has_blocks(function):
-            return function
+            return function if is_from_schedule(function) else _flattened(function)
         body = _Flattener(self.likely_predicates, context.get("tir.debug_keep_trivial_loop")).visit(
             function.body
         )

@@ -19,6 +19,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.support.node import Node
+from tilewright.tir.folding import FoldingSubstitute
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import (
     Allocate,
@@ -38,7 +39,6 @@ from tilewright.tir.stmt import (
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
 from tilewright.tir.transform.lib.statement_rewriter import (
-    FoldingSubstitute,
     StmtMutator,
     with_one_definition,
 )

@@ -48,6 +48,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
+from tilewright.tir.folding import FoldingSubstitute
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import (
     NO_OP,
@@ -63,7 +64,6 @@ from tilewright.tir.stmt import (
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.statement_rewriter import (
-    FoldingSubstitute,
     StmtMutator,
     bind_range,
     thread_axis,

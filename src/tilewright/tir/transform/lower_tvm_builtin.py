@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.ir import operators
-from tilewright.ir.expr import Call, IntImm, PrimExpr, Select, StringImm, Var
+from tilewright.ir.expr import Call, IntImm, Load, PrimExpr, Select, StringImm, Var
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
@@ -58,6 +58,9 @@ LARGEST_STACK_ALLOCATION = 1024
 LARGEST_LOCAL_ALLOCATION = 8192
 """Bytes: a larger buffer comes from the workspace pool. What a schedule puts into the scope "local" is meant for
 registers, which only works for stack memory."""
+
+_RUN_ONCE = "TVMBackendRunOnce"
+"""TVM's name for what runs the statements of a scope in the first call only."""
 
 _PACKED_CALLS = ("tir.tvm_call_packed", "tir.tvm_call_trace_packed")
 
@@ -154,6 +157,8 @@ class _Lower(ScopedMutator):
         )
 
     def visit_attr_stmt(self, node: AttrStmt) -> Stmt:
+        if node.attr_key == "coproc_uop_scope":
+            return self._once(node)
         if node.attr_key not in ("device_type", "device_id"):
             return node.map_children(self.visit)
         saved = self.device_type, self.device_id
@@ -164,6 +169,18 @@ class _Lower(ScopedMutator):
         body: Stmt = self.visit(node.body)
         self.device_type, self.device_id = saved
         return body
+
+    def _once(self, node: AttrStmt) -> Stmt:
+        """Statements that run the first time only, noted in a word that stays between calls."""
+        if not (isinstance(node.value, StringImm) and node.value.value == _RUN_ONCE):
+            raise LoweringError(
+                f"coproc_uop_scope hands its statements to {node.value}, which no supported target has; "
+                f"{_RUN_ONCE} runs them once"
+            )
+        done = Var("done", PointerType(PrimType("int32")))
+        body = stmt_seq(Store(done, 1, 0), self.visit(node.body))
+        check = IfThenElse(operators.equal(Load("int32", done, 0), 0), body)
+        return LetStmt(done, operators.call("tvm_static_handle", "handle", []), check, node.span)
 
     def visit_allocate(self, node: Allocate) -> Stmt:
         made: Allocate = node.map_children(self.visit)
@@ -281,7 +298,10 @@ class _Lower(ScopedMutator):
             return Select(operators.equal(kind, int(TypeIndex.NONE)), traced, value)
         name = node.args[0].value if isinstance(node.args[0], StringImm) else "the packed function"
         text = message("TypeError", f"{name} returned {{0:a}}, expected a number ({node.dtype})", [kind])
-        self.before.append(AssertStmt(operators.logical_or(is_float, is_integer), text, NO_OP))
+        # Nothing reads as zero, whose word it is: functions that are called for what they do return None.
+        is_none = operators.equal(kind, int(TypeIndex.NONE))
+        is_number = operators.logical_or(operators.logical_or(is_float, is_integer), is_none)
+        self.before.append(AssertStmt(is_number, text, NO_OP))
         return value
 
 

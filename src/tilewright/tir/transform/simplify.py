@@ -17,6 +17,7 @@ from tilewright.ir.functor import Mutator, post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
+from tilewright.tir.folding import FoldingSubstitute
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import (
     NO_OP,
@@ -33,7 +34,7 @@ from tilewright.tir.stmt import (
     stmt_seq,
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.lib.statement_rewriter import FoldingSubstitute, bind_range, thread_axis
+from tilewright.tir.transform.lib.statement_rewriter import bind_range, thread_axis
 
 _INLINED_NODES = 16
 """An index of at most so many nodes is written out where its variable stood."""

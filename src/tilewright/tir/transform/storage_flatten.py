@@ -44,6 +44,9 @@ from tilewright.tir.transform.lib.block_rewriter import has_blocks
 from tilewright.tir.transform.lib.buffer_view import BufferView, aligned_strides, bind_view
 from tilewright.tir.transform.lib.statement_rewriter import bind_range, thread_axis, with_one_definition
 
+FROM_SCHEDULE = "from_legacy_te_schedule"
+"""The attribute of a function that was made from a schedule of tensor expressions."""
+
 _INT8 = DataType("int8")
 
 
@@ -284,6 +287,11 @@ def _with_bound(view: BufferView, body: Stmt) -> Stmt:
     return AttrStmt(view.data, "buffer_bound", view.size(), body)
 
 
+def is_from_schedule(function: PrimFunc) -> bool:
+    """True if a function was made from a schedule of tensor expressions."""
+    return bool(function.attrs.get(FROM_SCHEDULE, False))
+
+
 def storage_flatten(
     function: PrimFunc, cache_line_size: int = 64, create_bound_attribute: bool = False
 ) -> PrimFunc:
@@ -298,15 +306,20 @@ def storage_flatten(
 
 @dataclass(frozen=True)
 class StorageFlatten(PrimFuncPass):
-    """Turns multi-dimensional buffers into flat memory."""
+    """Turns multi-dimensional buffers of functions that were made from schedules into flat memory.
+
+    Functions written in another way keep them: ``FlattenBuffer`` flattens those. With ``handwritten`` this pass does,
+    unless they have blocks.
+    """
 
     cache_line_size: int = 64
     create_bound_attribute: bool = False
+    handwritten: bool = False
 
     name = "tir.StorageFlatten"
 
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
         # A program of blocks needs its blocks lowered first: FlattenBuffer ends that line of passes.
-        if has_blocks(function):
+        if has_blocks(function) or not (self.handwritten or is_from_schedule(function)):
             return function
         return storage_flatten(function, self.cache_line_size, self.create_bound_attribute)

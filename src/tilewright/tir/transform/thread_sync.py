@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilewright.arith import Analyzer
 from tilewright.ir import operators
 from tilewright.ir.expr import IterVar, Var
 from tilewright.ir.functor import free_vars
@@ -107,12 +108,27 @@ class _Planner(AccessAnalysis):
             carried = isinstance(loop, For) and any(variable is loop.loop_var for variable in variables)
             if not carried and any(variable in self._thread_vars() for variable in variables):
                 return False
-        # One half of a double buffer is read while the other one is filled.
-        return not (earlier.fills_double_buffer and later.kind is Kind.READ and loop is None)
+        # One half of a double buffer is read while the other one is filled, until the last one that was filled is read.
+        spare = earlier.fills_double_buffer and later.kind is Kind.READ and loop is None
+        return not spare or _certainly_overlap(earlier, later)
 
     def _thread_vars(self) -> set[Var]:
         axes: list[IterVar] = self.threads
         return {axis.var for axis in axes if axis.thread_tag.startswith("threadIdx")}
+
+
+def _certainly_overlap(one: Access, other: Access) -> bool:
+    """True if two accesses have elements in common for certain."""
+    if (
+        one.touched is None
+        or other.touched is None
+        or not (one.touched.is_bounded and other.touched.is_bounded)
+    ):
+        return False
+    analyzer = Analyzer()
+    return analyzer.can_prove(operators.less_equal(one.touched.min_value, other.touched.max_value)) and (
+        analyzer.can_prove(operators.less_equal(other.touched.min_value, one.touched.max_value))
+    )
 
 
 def _head(accesses: tuple[Access, ...]) -> list[Access]:

@@ -19,11 +19,11 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.pass_config import UnrollLoopConfig, with_own_options
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
+from tilewright.tir.folding import FoldingSubstitute
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import NO_OP, AttrStmt, Evaluate, For, ForKind, SeqStmt, Stmt, Store, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.statement_rewriter import (
-    FoldingSubstitute,
     StmtMutator,
     with_one_definition,
 )

@@ -10,7 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from tilewright.ir.expr import Call, IntImm, IterVar, Load, PrimExpr, StringImm, Var
+from tilewright.arith.int_set import IntervalSet, IntSet, as_interval
+from tilewright.arith.int_set_eval import relax
+from tilewright.ir.expr import Call, IntImm, IterVar, Load, PrimExpr, Range, StringImm, Var
 from tilewright.ir.functor import free_vars
 from tilewright.ir.op import Op
 from tilewright.tir.stmt import (
@@ -40,13 +42,14 @@ class Kind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Access:
-    """One access: the memory, the index where it is one expression, and whether it writes the spare half of a double
-    buffer."""
+    """One access: the memory, the index where it is one expression, whether it writes the spare half of a double
+    buffer, and the elements of a double buffer that threads touch together, where they are known."""
 
     kind: Kind
     buffer: Var | None = None
     index: PrimExpr | None = None
     fills_double_buffer: bool = False
+    touched: IntervalSet | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +72,8 @@ class AccessAnalysis(ScopedVisitor):
         self.threads: list[IterVar] = []
         self.divergence = 0
         self._double_buffers: set[Var] = set()
+        self._halved: set[Var] = set()
+        self._thread_ranges: dict[Var, IntervalSet] = {}
 
     def summarize(self, entries: list[Entry], loop: For | While | None) -> list[Access]:
         """The accesses of a sequence as its surroundings see them."""
@@ -123,7 +128,11 @@ class AccessAnalysis(ScopedVisitor):
         self.divergence += divergent
         inside = self._body(node.body, node)
         self.divergence -= divergent
-        self.current += [_without_index(access, node.loop_var) for access in inside]
+        domain = {node.loop_var: IntervalSet.from_range(Range.from_min_extent(node.min, node.extent))}
+        for access in inside:
+            if access.touched is not None:
+                access = replace(access, touched=relax(access.touched, domain))
+            self.current.append(_without_index(access, node.loop_var))
         self._leaf(node)
 
     def visit_while(self, node: While) -> None:
@@ -149,6 +158,7 @@ class AccessAnalysis(ScopedVisitor):
             self._thread(node)
         elif node.attr_key == "double_buffer_write" and isinstance(node.node, Var):
             self._double_buffers.add(node.node)
+            self._halved.add(node.node)
             self.current += self._body(node.body)
             self._double_buffers.discard(node.node)
             self._leaf(node)
@@ -160,6 +170,7 @@ class AccessAnalysis(ScopedVisitor):
         outside = not self.in_device
         self.in_device = True
         self.threads.append(node.node)
+        self._thread_ranges[node.node.var] = IntervalSet.from_range(Range(0, node.value))
         found = self._body(node.body)
         self.threads.pop()
         self.in_device = not outside
@@ -214,7 +225,10 @@ class AccessAnalysis(ScopedVisitor):
 
     def _record(self, kind: Kind, buffer: Var, index: PrimExpr | None, fills: bool = False) -> None:
         if self.in_device and buffer.storage_scope == self.scope:
-            self.current.append(Access(kind, buffer, index, fills))
+            touched = None
+            if index is not None and buffer in self._halved:
+                touched = relax(as_interval(IntSet.vector(index)), self._thread_ranges)
+            self.current.append(Access(kind, buffer, index, fills, touched))
 
     def _divergent(self, condition: PrimExpr) -> bool:
         """True if threads of one block may take different branches, or run a loop different numbers of times."""
