@@ -112,6 +112,11 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.transform.lib.extract_fused": "extract_fused_functions",
     },
     "relay.analysis._ffi_api": {"compat.type_solver": "_test_type_solver=TypeSolver"},
+    "relay.base": {
+        "relay.printer": "astext pretty_print",
+        "support.node": "RelayNode=Object",
+        "support.span": "SourceName Span",
+    },
     "relay.backend.contrib.uma": {"relay.backend.byoc.uma": "*"},
     "relay.backend.contrib.uma.api": {},
     "relay.backend.contrib.uma.api.utils": {"relay.backend.byoc.uma": "PassPhase"},
@@ -245,7 +250,10 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "compat.tflite_helpers": "*",
         "relay.frontend.tflite.converter": "TensorWrapper",
     },
-    "relay.op": {"relay.expr": "const"},
+    "relay.op": {"relay.plain_constants": "const"},
+    "relay.quantize.quantize": {
+        "relay.quantize.configuration": ("QAnnotateKind QConfig kind2str qconfig quantize_context"),
+    },
     "relay.op.op": {"relay.op.annotation.debug": "debug"},
     "relay.testing": {"relay.testing.checking": "_np_randn_from_type=random_values"},
     "relay.transform": {"relay.op.layout_rules": "InferCorrectLayoutOutput=Layouts"},
