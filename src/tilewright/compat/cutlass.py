@@ -72,7 +72,6 @@ def check_batch_matmul(call: Call) -> bool:
     )
 
 
-@register_pattern_table(NAME)
 def pattern_table() -> PatternTable:
     """The groups of operators that CUTLASS takes, the longest first."""
     return [
@@ -83,6 +82,9 @@ def pattern_table() -> PatternTable:
         ("cutlass.dense", make_gemm_pattern(False), check_gemm),
         ("cutlass.batch_matmul", make_batch_matmul_pattern(), check_batch_matmul),
     ]
+
+
+register_pattern_table(NAME, pattern_table)
 
 
 def partition_for_cutlass(mod: IRModule) -> IRModule:

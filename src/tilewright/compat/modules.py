@@ -136,6 +136,12 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     "relay.frontend.pytorch_utils": {
         "relay.frontend.torch.script.utilities": "is_version_greater_than",
     },
+    "relay.op._make": {
+        "relay.op.algorithm": "*",
+        "relay.op.reduce": "*",
+        "relay.op.tensor": "*",
+        "relay.op.transform": "*",
+    },
     "relay.op.contrib.cutlass": {
         "compat.cutlass": (
             "check_batch_matmul check_gemm make_batch_matmul_pattern make_gelu_pattern make_gemm_pattern "
@@ -143,6 +149,10 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         ),
     },
     "relay.op.image.image": {"relay.op.image": "*"},
+    "relay.op.image._make": {"relay.op.image": "*"},
+    "relay.op.nn._make": {"relay.op.nn": "*"},
+    "relay.op.random._make": {"relay.op.random": "*"},
+    "relay.op.vision._make": {"relay.op.vision": "*"},
     "relay.op.nn.nn": {"relay.op.nn": "*"},
     "relay.qnn.op.qnn": {
         "relay.qnn.op": (
