@@ -58,3 +58,17 @@ def test_thrust_is_not_there() -> None:
         assert not thrust.can_use_rocthrust(target, name)
     finally:
         tvm.runtime.remove_global_func(name)
+
+
+def test_a_convolution_of_images_in_hwnc() -> None:
+    """Images with the batch third are convolved with HWOI; the result has the batch third, too."""
+    data = te.placeholder((4, 4, 2, 3), dtype="int8", name="data")
+    kernel = te.placeholder((3, 3, 5, 3), dtype="int8", name="kernel")
+    values = GENERATOR.integers(-9, 9, (4, 4, 2, 3)).astype("int8")
+    weights = GENERATOR.integers(-9, 9, (3, 3, 5, 3)).astype("int8")
+    with SMALL:
+        made = cuda.conv2d_hwnc_tensorcore(data, kernel, 1, 1, 1, "int8")
+        (found,) = run([data, kernel], [made], values, weights, target=SMALL)
+    wide = np.pad(values.astype("int32"), ((1, 1), (1, 1), (0, 0), (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(wide, (3, 3), axis=(0, 1))
+    np.testing.assert_array_equal(found, np.einsum("hwnckl,kloc->hwno", windows, weights.astype("int32")))

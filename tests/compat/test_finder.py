@@ -87,6 +87,15 @@ def test_a_function_of_the_name_of_its_module() -> None:
     assert _run(program) == "True"
 
 
+def test_a_function_stays_when_its_module_is_imported_as_tvm_s() -> None:
+    """``topi.nn.conv2d`` is the function still after names were imported from the module of that name."""
+    program = (
+        "import tilewright.as_tvm; from tvm.topi.nn.conv2d import conv2d_nchw; from tvm import topi;"
+        "print(topi.nn.conv2d.__name__, topi.nn.conv2d_nchw is conv2d_nchw)"
+    )
+    assert _run(program) == "conv2d True"
+
+
 def test_other_attributes() -> None:
     """What is in no table is an AttributeError; modules of the table have a text, names and no file."""
     module = importlib.import_module("tilewright.tir.stmt_functor")

@@ -66,8 +66,8 @@ def test_functions_for_other_devices_can_be_named() -> None:
     table = {"cpu": tvm.topi.x86.schedule_pool, "gpu": tvm.topi.rocm.schedule_pool}
     with pytest.raises(NotInThisVersion, match=r"topi\.rocm\.schedule_pool is not in this version"):
         table["gpu"]([], "NCHW")
-    with pytest.raises(NotInThisVersion, match=r"topi\.arm_cpu\.conv2d is not in this version"):
-        tvm.topi.arm_cpu.conv2d.schedule
+    with pytest.raises(NotInThisVersion, match=r"topi\.mali\.conv2d is not in this version"):
+        tvm.topi.mali.conv2d.schedule
 
 
 def test_other_names_are_plain_errors() -> None:

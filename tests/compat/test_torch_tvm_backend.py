@@ -19,7 +19,8 @@ layers = [torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.n
 model = torch.nn.Sequential(*layers).eval()
 value = torch.randn(1, 3, 8, 8)
 with torch.no_grad():
-    for options in (None, {"scheduler": "default", "opt_level": 2}):
+    tuned = {"scheduler": "meta_schedule", "trials": 2}
+    for options in (None, {"scheduler": "default", "opt_level": 2}, {"scheduler": "auto_scheduler"}, tuned):
         torch._dynamo.reset()
         compiled = torch.compile(model, backend="tvm", options=options)
         torch.testing.assert_close(compiled(value), model(value))
@@ -33,7 +34,7 @@ print("works")
 
 
 def test_the_backend_works_as_it_is() -> None:
-    """With no scheduler and with the default one; parameters arrive as inputs, flags leave as bool."""
+    """With no scheduler and with each of those that it names; parameters arrive as inputs, flags leave as bool."""
     ran = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", PROGRAM], capture_output=True, text=True, check=False
     )

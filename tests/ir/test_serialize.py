@@ -15,6 +15,7 @@ from tilewright.ir.serialize import SerializationError, load_json, save_json
 from tilewright.ir.structural import assert_structural_equal
 from tilewright.ir.tensor_type import TensorType
 from tilewright.runtime import ndarray
+from tilewright.support.span import SourceName, Span
 from tilewright.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, BufferStore, Evaluate, For, ForKind, Store
@@ -51,6 +52,16 @@ def test_module_round_trips() -> None:
     assert_structural_equal(module, read)
     assert [variable.name_hint for variable in read.get_global_vars()] == ["main", "other"]
     assert read.get_attr("flag") == 1
+
+
+@pytest.mark.parametrize("source", [SourceName("model.py"), None])
+def test_spans(source: SourceName | None) -> None:
+    """A span by itself keeps its source and its places; one of no source prints, too."""
+    span = Span(source, 1, 2, 3, 4)  # type: ignore[arg-type]
+    assert load_json(save_json(span)) == span
+    assert str(span) == ("model.py:1:3" if source else "?:1:3")
+    with pytest.raises(SerializationError, match="two lines and two columns"):
+        load_json(save_json(span).replace("1,2,3,4", "1,2"))
 
 
 def test_sharing_survives() -> None:

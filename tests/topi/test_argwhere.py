@@ -32,6 +32,15 @@ def test_no_more_rows_than_asked():
     np.testing.assert_array_equal(evaluate(topi.argwhere((2, 1), tensor), feeds), [[0], [1]])
 
 
+def test_the_shape_of_a_tensor():
+    """A tensor in the place of the shape gives its own, as TVM takes it."""
+    condition = np.array([0, 3, 0, 5], "int32")
+    feeds = inputs(condition)
+    (tensor,) = feeds
+    like = te.placeholder((2, 1), name="like", dtype="int32")
+    np.testing.assert_array_equal(evaluate(topi.argwhere(like, tensor), feeds), [[1], [3]])
+
+
 def test_errors():
     """The result is a matrix, and the named forms take their own number of dimensions."""
     with pytest.raises(ExpressionError, match="result of argwhere is a matrix"):

@@ -7,6 +7,7 @@ from typing import Any, Final
 from tilewright import topi
 from tilewright.ir import operators
 from tilewright.ir.expr import IntImm
+from tilewright.support.errors import ExpressionError
 from tilewright.te import Tensor, compute
 from tilewright.tir import if_then_else
 from tilewright.topi import nn, threads, vision
@@ -135,6 +136,26 @@ def scan_thrust(
     return inclusive_scan(data, -1, output_dtype, binop)
 
 
+def conv2d_hwnc_tensorcore(
+    data: Tensor,
+    kernel: Tensor,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    in_dtype: str,
+    out_dtype: str = "int32",
+) -> Tensor:
+    """The convolution of HWNC with HWOI, of few bits: images are moved to NHWC and back."""
+    if len(data.shape) != 4 or len(kernel.shape) != 4:
+        raise ExpressionError("conv2d_hwnc_tensorcore takes HWNC and HWOI, neither packed")
+    images, weights = topi.transpose(data, (2, 0, 1, 3)), topi.transpose(kernel, (0, 1, 3, 2))
+    if data.dtype != in_dtype:
+        images, weights = topi.cast(images, in_dtype), topi.cast(weights, in_dtype)
+    return topi.transpose(
+        nn.conv2d_nhwc(images, weights, strides, padding, dilation, out_dtype), (1, 2, 0, 3)
+    )
+
+
 def scatter_add(data: Tensor, indices: Tensor, updates: Tensor, axis: int = 0) -> Tensor:
     """The data with updates added at indices, by atomic additions where the device has them."""
     if has_atomic_add(data.dtype):
@@ -158,7 +179,11 @@ COMPUTATIONS: Final[dict[str, Any]] = {
     **{name: nn.dense for name in ("dense_large_batch", "dense_small_batch", "dense_int8")},
     "batch_matmul_int8": nn.batch_matmul,
     "conv2d_nchw_winograd": nn.conv2d_winograd_nchw,
+    "conv2d_hwnc_tensorcore": conv2d_hwnc_tensorcore,
+    "conv2d_nchw_int8": nn.conv2d_nchw,
     "conv2d_nhwc_winograd_direct": nn.conv2d_winograd_nhwc,
+    "conv2d_nhwc_winograd_tensorcore": nn.conv2d_winograd_nhwc,
+    "conv3d_ncdhw_winograd": nn.conv3d_ncdhw,
     "dense_tensorcore": nn.dense,
     "batch_matmul_tensorcore": nn.batch_matmul,
     "conv2d_nhwc_tensorcore": nn.conv2d_nhwc,
@@ -194,6 +219,8 @@ SCHEDULES: Final = (
     *("adaptive_pool", "argsort", "argwhere", "batch_matmul", "batch_matmul_int8", "batch_matmul_tensorcore"),
     *("bitserial_conv2d_nchw", "bitserial_conv2d_nhwc", "broadcast", "conv1d_ncw", "conv1d_nwc"),
     *("conv1d_transpose_ncw", "conv2d_NCHWc_int8", "conv2d_hwcn", "conv2d_nchw", "conv2d_nchw_winograd"),
+    *("conv2d_hwnc_tensorcore", "conv2d_nchw_int8", "conv2d_nhwc_winograd_direct"),
+    *("conv2d_nhwc_winograd_tensorcore", "conv3d_ncdhw_winograd", "sparse_dense_padded"),
     *("conv2d_nhwc", "conv2d_nhwc_tensorcore", "conv2d_transpose_nchw", "conv2d_winograd_nhwc"),
     *("conv3d_ncdhw", "conv3d_ndhwc", "conv3d_ndhwc_tensorcore", "conv3d_transpose_ncdhw"),
     *("correlation_nchw", "cumprod", "cumsum", "deformable_conv2d_nchw", "deformable_conv2d_nhwc"),

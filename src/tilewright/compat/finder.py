@@ -236,6 +236,16 @@ class _SameModule(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system has just put the second name into the module; it keeps the first.
         module.__spec__ = self.spec
+        _name_shadowed_modules(module)
+
+
+def _name_shadowed_modules(package: ModuleType) -> None:
+    """Give the modules that share their name with a function of their package (``topi.nn.conv2d``) their second name at
+    once: importing them by it later would put the module into the package, in the place of the function."""
+    for name, value in vars(package).items():
+        hidden = sys.modules.get(f"{package.__name__}.{name}")
+        if hidden is not None and value is not hidden:
+            sys.modules.setdefault(FOREIGN + f"{package.__name__}.{name}"[len(PACKAGE) :], hidden)
 
 
 class _Foreign(ModuleType):

@@ -54,6 +54,9 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     },
     "autotvm.measure.local_executor": {"autotvm.measure.executor": "LocalExecutor"},
     "auto_scheduler._ffi_api": {"compat.auto_scheduler_names": "*"},
+    "contrib.cutlass": {
+        "compat.cutlass": "build_cutlass_kernels build_cutlass_kernels_vm tune_cutlass_kernels",
+    },
     "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
     "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
     "contrib.pipeline_executor": {"relay.pipeline_executor": "*"},
@@ -109,6 +112,11 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.transform.lib.extract_fused": "extract_fused_functions",
     },
     "relay.analysis._ffi_api": {"compat.type_solver": "_test_type_solver=TypeSolver"},
+    "relay.base": {
+        "relay.printer": "astext pretty_print",
+        "support.node": "RelayNode=Object",
+        "support.span": "SourceName Span",
+    },
     "relay.backend.contrib.uma": {"relay.backend.byoc.uma": "*"},
     "relay.backend.contrib.uma.api": {},
     "relay.backend.contrib.uma.api.utils": {"relay.backend.byoc.uma": "PassPhase"},
@@ -128,7 +136,23 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     "relay.frontend.pytorch_utils": {
         "relay.frontend.torch.script.utilities": "is_version_greater_than",
     },
+    "relay.op._make": {
+        "relay.op.algorithm": "*",
+        "relay.op.reduce": "*",
+        "relay.op.tensor": "*",
+        "relay.op.transform": "*",
+    },
+    "relay.op.contrib.cutlass": {
+        "compat.cutlass": (
+            "check_batch_matmul check_gemm make_batch_matmul_pattern make_gelu_pattern make_gemm_pattern "
+            "partition_for_cutlass pattern_table"
+        ),
+    },
     "relay.op.image.image": {"relay.op.image": "*"},
+    "relay.op.image._make": {"relay.op.image": "*"},
+    "relay.op.nn._make": {"relay.op.nn": "*"},
+    "relay.op.random._make": {"relay.op.random": "*"},
+    "relay.op.vision._make": {"relay.op.vision": "*"},
     "relay.op.nn.nn": {"relay.op.nn": "*"},
     "relay.qnn.op.qnn": {
         "relay.qnn.op": (
@@ -149,6 +173,9 @@ MODULES: Final[dict[str, dict[str, str]]] = {
             "TypeConstraint TypeKind TypeVar"
         ),
         "ir.type_relation": "TypeRelation",
+    },
+    "rpc.server_ios_launcher": {
+        "compat.ios_launcher": "RPCServerMode ServerIOSContextManager ServerIOSLauncher",
     },
     "runtime.object": {"support.node": "Object"},
     "runtime.object_generic": {
@@ -178,6 +205,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     },
     "tir.stmt_functor": {"tir.functor": "ir_transform post_order_visit substitute"},
     "tir.transform.transform": {"tir.transform": "*"},
+    "topi.generic.conv2d": {"compat.workloads": "fallback_schedule_cpu_common_int8"},
     "topi.scatter_add": {"topi": "scatter_add"},
     "topi.tensor": {"topi": "elemwise_sum full full_like"},
     "topi.testing.common": {"compat.testing_schedules": "*"},
@@ -232,7 +260,10 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "compat.tflite_helpers": "*",
         "relay.frontend.tflite.converter": "TensorWrapper",
     },
-    "relay.op": {"relay.expr": "const"},
+    "relay.op": {"relay.plain_constants": "const"},
+    "relay.quantize.quantize": {
+        "relay.quantize.configuration": ("QAnnotateKind QConfig kind2str qconfig quantize_context"),
+    },
     "relay.op.op": {"relay.op.annotation.debug": "debug"},
     "relay.testing": {"relay.testing.checking": "_np_randn_from_type=random_values"},
     "relay.transform": {"relay.op.layout_rules": "InferCorrectLayoutOutput=Layouts"},
@@ -263,6 +294,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     },
     "support": {"compat.frontend_test_module": "FrontendTestModule"},
     "tir.op": {"tir.reducer": "comm_reducer"},
+    "topi.nn.conv2d": {"compat.workloads": "Workload _get_workload=get_workload"},
     "topi.random": {"compat.wrapping": "threefry_test_wrapping"},
     "testing": {"compat.absent_devices": "ethosn_available"},
     "topi": {"topi.utils": "get_const_tuple"},

@@ -1,4 +1,4 @@
-"""``topi.generic``, ``topi.x86`` and ``topi.cuda``: names for one scheduler of the target."""
+"""``topi.generic``, ``topi.x86``, ``topi.arm_cpu`` and ``topi.cuda``: names for one scheduler of the target."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from tilewright.compat import cuda, x86
+from tilewright.compat import arm, cuda, x86
 from tilewright.compat.operator_schedules import OF_X86, OPERATORS
 from tilewright.schedule import Outputs, cpu, current_target, gpu, schedule
 from tilewright.schedule.cpu.existing import schedule_injective_from_existing
@@ -68,7 +68,7 @@ def _generic_schedule(name: str) -> DispatchedFunction:
     return made
 
 
-def _x86_schedule(name: str) -> Callable[..., Schedule]:
+def _cpu_schedule(name: str) -> Callable[..., Schedule]:
     def scheduled(outs: Outputs, *layouts: Any) -> Schedule:
         return cpu.SCHEDULER.schedule(outs, current_target())
 
@@ -97,8 +97,13 @@ def _x86() -> dict[str, Any]:
     return {
         **x86.COMPUTATIONS,
         "schedule_injective_from_existing": schedule_injective_from_existing,
-        **{f"schedule_{name}": _x86_schedule(name) for name in OF_X86},
+        **{f"schedule_{name}": _cpu_schedule(name) for name in OF_X86},
     }
+
+
+@cache
+def _arm() -> dict[str, Any]:
+    return {**arm.COMPUTATIONS, **{f"schedule_{name}": _cpu_schedule(name) for name in arm.SCHEDULES}}
 
 
 @cache
@@ -110,4 +115,6 @@ def attributes(module: str) -> dict[str, Any]:
     """The names of one of these modules, each always the same object."""
     if module.startswith("topi.cuda"):
         return _cuda()
+    if module.startswith("topi.arm_cpu"):
+        return _arm()
     return _x86() if module.startswith("topi.x86") else _generic()

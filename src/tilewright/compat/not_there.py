@@ -24,12 +24,15 @@ class ModuleNotInThisVersion(TilewrightError, ImportError):
 
 _EXPORT = "export the model to ONNX and use relay.frontend.from_onnx"
 _COMPILED = "operators are compiled"
-_TOPI = "topi.x86 is for CPUs, topi.cuda for NVIDIA's GPUs; for another device, write it: te.create_schedule and bind"
+_TOPI = (
+    "topi.x86 and topi.arm_cpu are for CPUs, topi.cuda for NVIDIA's GPUs; "
+    "for another device, write it: te.create_schedule and bind"
+)
 _PARTITION = (
     "operators are compiled; a library of your own takes parts of a graph: a pattern table and relay.ext.NAME"
 )
 
-_DEVICES = ("gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon")
+_DEVICES = ("gpu", "rocm", "mali", "bifrost", "intel_graphics", "hls", "hexagon")
 """Folders of ``topi`` for other devices. Tables name their functions beside those for processors, so that a name is
 a function, which raises the error when it is called."""
 
@@ -42,7 +45,6 @@ _MODULES: Final[dict[str, str]] = {
             "bnns",
             "cmsisnn",
             "coreml",
-            "cutlass",
             "ethosn",
             "ethosu",
             "tensorrt",
@@ -55,7 +57,7 @@ _MODULES: Final[dict[str, str]] = {
     "relay.frontend.paddlepaddle": _EXPORT,
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
     "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",
-    **{f"contrib.{name}": _COMPILED for name in ("cutlass", "miopen", "mps", "nnpack", "rocblas")},
+    **{f"contrib.{name}": _COMPILED for name in ("miopen", "mps", "nnpack", "rocblas")},
     "contrib.binutil": "compiled code is linked in this process; readelf and objdump show what an artefact has",
     "contrib.edgetpu_runtime": _EXPORT,
     "contrib.ethosu": _PARTITION,

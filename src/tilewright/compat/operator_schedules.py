@@ -174,6 +174,6 @@ OF_X86: Final = (
     *("conv3d_transpose_ncdhw", "group_conv2d_nchw", "depthwise_conv2d_nchw", "depthwise_conv2d_nhwc"),
     *("depthwise_conv2d_NCHWc", "matmul", "dense_nopack", "dense_pack", "batch_matmul", "sparse_dense"),
     *("sparse_conv2d", "binarize_pack", "binary_dense", "bitserial_conv2d_nchw", "bitserial_conv2d_nhwc"),
-    "bitserial_dense",
+    *("bitserial_dense", "conv2d_nhwc_pack_int8"),
 )
 """The names of ``topi.x86``'s schedules."""

@@ -21,11 +21,19 @@ _CUDA_FILES: Final = (
 )
 """The files of ``topi.cuda`` that programs import from. Each has all names of the package."""
 
+_ARM_FILES: Final = (
+    *("bitserial_conv2d", "bitserial_dense", "conv2d", "conv2d_gemm", "conv2d_int8", "conv2d_transpose"),
+    *("depthwise_conv2d", "group_conv2d", "injective"),
+)
+"""The files of ``topi.arm_cpu``, in the same way."""
+
 PROVIDERS: Final[dict[str, str]] = {
     "relay.op.op_attrs": "tilewright.compat.op_attrs:attribute_classes",
     "relay.op.strategy": _STRATEGIES,
     "relay.op.strategy.generic": _STRATEGIES,
     "relay.op.strategy.x86": _STRATEGIES,
+    "topi.arm_cpu": _SCHEDULES,
+    **{f"topi.arm_cpu.{name}": _SCHEDULES for name in _ARM_FILES},
     "topi.cuda": _SCHEDULES,
     **{f"topi.cuda.{name}": _SCHEDULES for name in _CUDA_FILES},
     "topi.generic": _SCHEDULES,

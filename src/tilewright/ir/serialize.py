@@ -4,7 +4,8 @@ The text is an object with ``format``, ``version``, ``root`` and ``nodes``, a li
 earlier ones by number only. An entry is ``{"kind": "ir.Add", "fields": {"a": 3, "b": 4, ...}}`` for a node, ``{"value":
 1}`` for a plain value, ``{"list": [...]}``, ``{"map": [[key, value], ...]}``, ``{"float": "nan"}``, ``{"op":
 "tir.exp"}``, ``{"target": "..."}`` with what ``Target`` exports, ``{"attributes": "relay.attrs.TakeAttrs", "values":
-7}`` for attributes of an operator, and ``{"tensor": "<base64>", "dtype": "float32", "shape": [2, 3]}`` for a constant.
+7}`` for attributes of an operator, ``{"tensor": "<base64>", "dtype": "float32", "shape": [2, 3]}`` for a constant, and
+``{"span": ["file", 1, 1, 0, 0]}`` for a span that is written by itself; nodes are written without theirs.
 
 Only node classes can be created, from fields that the class has: reading a text never executes code.
 """
@@ -31,6 +32,7 @@ from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
 from tilewright.support.node import Node, all_slots
 from tilewright.support.slot import ALL_LEVELS
+from tilewright.support.span import SourceName, Span
 from tilewright.target import Target
 
 FORMAT: Final = "tilewright-nodes"
@@ -162,6 +164,9 @@ class _Writer:
                 "dtype": str(value.dtype),
                 "shape": list(value.shape),
             }
+        if isinstance(value, Span):
+            name = value.source_name.name if value.source_name else None
+            return {"span": [name, value.line, value.end_line, value.column, value.end_column]}
         if isinstance(value, Target):
             return {"target": json.dumps(value.export())}
         if isinstance(value, IntEnum):
@@ -230,6 +235,7 @@ class _Reader:
             "array": self.array,
             "tensor": self.tensor,
             "attributes": self.attributes,
+            "span": self.span,
             "op": lambda entry: Op.get(self.text(entry["op"])),
             "attrs": lambda entry: DictAttrs(self.mapping(entry["attrs"])),
             "enum": lambda entry: self.enums[self.text(entry["enum"])][self.text(entry["value"])],
@@ -297,6 +303,13 @@ class _Reader:
             object.__setattr__(made, "span", None)
         _check_children(made)
         return made.loaded()
+
+    def span(self, entry: dict[str, Any]) -> Span:
+        name, *places = entry["span"]
+        if len(places) != 4 or not all(isinstance(place, int) for place in places):
+            raise ValueError(f"{places!r} are not two lines and two columns")
+        source: Any = None if name is None else SourceName(self.text(name))
+        return Span(source, *places)
 
     def module(self, entry: dict[str, Any]) -> IRModule:
         functions, types, attributes = entry["module"]

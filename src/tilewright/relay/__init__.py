@@ -69,7 +69,6 @@ from tilewright.relay.expr import (
     TupleGetItem,
     TupleWrapper,
     Var,
-    const,
     var,
 )
 from tilewright.relay.expr_functor import ExprFunctor, ExprMutator, ExprVisitor, bind
@@ -82,6 +81,7 @@ from tilewright.relay.op.reduce import *  # noqa: F403
 from tilewright.relay.op.tensor import *  # noqa: F403
 from tilewright.relay.op.transform import *  # noqa: F403
 from tilewright.relay.parser import SpanCheck
+from tilewright.relay.plain_constants import const
 from tilewright.relay.prelude import Prelude
 from tilewright.relay.printer import astext, pretty_print
 from tilewright.relay.scope_builder import ScopeBuilder

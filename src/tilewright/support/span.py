@@ -29,7 +29,7 @@ class SourceName:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of a source; lines and columns count from one, and a column of zero is unknown."""
+    """A range of a source, or of none (``None``); lines and columns count from one, and a column of zero is unknown."""
 
     source_name: SourceName
     line: int
@@ -42,8 +42,9 @@ class Span:
         return self is other
 
     def __str__(self) -> str:
-        place = f"{self.source_name.name}:{self.line}" + (f":{self.column}" if self.column else "")
-        text = linecache.getline(self.source_name.name, self.line).strip()
+        name = self.source_name.name if self.source_name else ""
+        place = f"{name or '?'}:{self.line}" + (f":{self.column}" if self.column else "")
+        text = linecache.getline(name, self.line).strip()
         return f"{place}: {text}" if text else place
 
 

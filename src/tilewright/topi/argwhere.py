@@ -16,12 +16,12 @@ from tilewright.topi.kernel import loop_kernel, scalar
 from tilewright.topi.utils import unravel_index
 
 
-def argwhere(output_shape: Sequence[ExprLike], condition: Tensor) -> Tensor:
+def argwhere(output_shape: Sequence[ExprLike] | Tensor, condition: Tensor) -> Tensor:
     """The index vectors of the elements that are not zero, in row-major order, as rows of an int32 matrix.
 
-    The caller says how many rows there are; no more are written.
+    The caller says how many rows there are, by a shape or by a tensor of that shape; no more are written.
     """
-    shape = as_extents(output_shape)
+    shape = as_extents(output_shape.shape if isinstance(output_shape, Tensor) else output_shape)
     rank = len(condition.shape)
     if len(shape) != 2:
         raise ExpressionError(f"the result of argwhere is a matrix, not {shape_text(shape)}")
@@ -39,10 +39,10 @@ def argwhere(output_shape: Sequence[ExprLike], condition: Tensor) -> Tensor:
     return loop_kernel("argwhere", [condition], [(shape, "int32")], body)[0]
 
 
-def _of_rank(rank: int) -> Callable[[Sequence[ExprLike], Tensor], Tensor]:
+def _of_rank(rank: int) -> Callable[[Sequence[ExprLike] | Tensor, Tensor], Tensor]:
     """``argwhere`` for one number of dimensions."""
 
-    def operator(output_shape: Sequence[ExprLike], condition: Tensor) -> Tensor:
+    def operator(output_shape: Sequence[ExprLike] | Tensor, condition: Tensor) -> Tensor:
         if len(condition.shape) != rank:
             raise ExpressionError(f"hybrid_argwhere_{rank}d does not take {shape_text(condition.shape)}")
         return argwhere(output_shape, condition)

@@ -9,7 +9,7 @@ from tilewright.driver.tvmc.compiler import save_dumps
 
 
 def test_dumps(small_onnx, tmp_path):
-    """The forms that are named lie beside the package."""
+    """The forms that are named lie beside the package, under its whole name as TVM writes them."""
     model = tvmc.load(small_onnx)
     tvmc.compile(
         model,
@@ -21,7 +21,7 @@ def test_dumps(small_onnx, tmp_path):
         pass_context_configs=["relay.FuseOps.max_depth=1"],
         desired_layout="NCHW",
     )
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.ll", "m.relay", "m.tar"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.tar", "m.tar.ll", "m.tar.relay"]
     save_dumps("other", {"tir": "text"}, str(tmp_path))
     assert (tmp_path / "other.tir").read_text() == "text"
 

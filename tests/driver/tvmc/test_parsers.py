@@ -25,6 +25,6 @@ def test_compile_then_run(parser, small_onnx, tmp_path):
         ["compile", small_onnx, "-o", str(package), "-f", "tar", "--dump-code", "relay"]
     )
     assert arguments.func(arguments) == 0
-    assert TVMCPackage(str(package)).executor_type == "graph" and (tmp_path / "m.relay").exists()
+    assert TVMCPackage(str(package)).executor_type == "graph" and (tmp_path / "m.tar.relay").exists()
     arguments = parser.parse_args(["run", str(package), "-o", str(output), "--fill-mode", "ones"])
     assert arguments.func(arguments) == 0 and output.exists()

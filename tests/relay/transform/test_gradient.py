@@ -91,7 +91,7 @@ def test_every_operator(table: str) -> None:
 
 BODIES: dict[str, tuple[Callable[..., Any], int]] = {
     "identity": (lambda x: x, 1),
-    "constant": (lambda x: relay.const(np.array([1.0, 2.0])), 1),
+    "constant": (lambda x: relay.const(np.array([1.0, 2.0]), "float64"), 1),
     "unused": (lambda x, y: relay.exp(x), 2),
     "sum": (lambda x, y: relay.exp(x) * y + x, 2),
     "shared": (lambda x: (lambda y: y * y + relay.sin(y))(relay.exp(x)), 1),
@@ -260,7 +260,7 @@ SECOND = {
     "exp": (lambda x: relay.exp(x), lambda x: np.exp(x)),
     "multiply": (lambda x: x * x * x, lambda x: 6 * x),
     "dense": (
-        lambda x: relay.nn.dense(relay.expand_dims(x * x, 0), relay.const(np.array([[1.0, 2.0]]))),
+        lambda x: relay.nn.dense(relay.expand_dims(x * x, 0), relay.const(np.array([[1.0, 2.0]]), "float64")),
         lambda x: np.array([2.0, 4.0]),
     ),
 }
@@ -416,7 +416,7 @@ def test_mistakes() -> None:
         with pytest.raises(OpNotImplemented, match=r"operator cumprod has no gradient; give it one"):
             gradient(relay.Function([x], relay.cumprod(x)), mode=mode)
         # No gradient is asked of what no parameter leads to.
-        gradient(relay.Function([x], x * relay.cumprod(relay.const(POINT))), mode=mode)
+        gradient(relay.Function([x], x * relay.cumprod(relay.const(POINT, DTYPE))), mode=mode)
 
 
 @pytest.mark.parametrize("mode", MODES)

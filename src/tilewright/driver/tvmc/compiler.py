@@ -261,7 +261,7 @@ def drive_compile(args: argparse.Namespace) -> int:
     )
     if args.dump_code:
         dumps = make_dumps(model, compiled, dump_formats(args.dump_code))
-        save_dumps(Path(args.output).stem, dumps, str(Path(args.output).parent))
+        save_dumps(Path(args.output).name, dumps, str(Path(args.output).parent))
     return 0
 
 
@@ -288,8 +288,8 @@ def compile_model(
     """Compile a model into a package at ``package_path``, by default in a folder that goes with the model.
 
     ``output_format`` is so, tar or mlf (see ``TVMCModel.export_package``); by default so, or tar where there is no C
-    compiler to link with. ``dump_code`` names forms of the program
-    (relay, tir, ll, asm) that are written next to the package. ``tuning_records`` is a file of what tuning found.
+    compiler to link with. ``dump_code`` names forms of the program (relay, tir, ll, asm) that are written next to the
+    package (``model.tar.ll``). ``tuning_records`` is a file of what tuning found.
     ``executor`` is graph, vm or aot, ``interface`` how a model compiled ahead of time is called: packed or c.
     """
     named = disabled_pass.split(",") if isinstance(disabled_pass, str) else (disabled_pass or [])
@@ -315,7 +315,7 @@ def compile_model(
     path = write_package(tvmc_model, compiled, package_path, cross, cross_options, output_format)
     if dump_code:
         dumps = make_dumps(tvmc_model, compiled, dump_formats(dump_code))
-        save_dumps(Path(path).stem, dumps, str(Path(path).parent))
+        save_dumps(Path(path).name, dumps, str(Path(path).parent))
     return TVMCPackage(path)
 
 

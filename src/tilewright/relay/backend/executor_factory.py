@@ -98,6 +98,11 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
         made: Session = self.lib.session(device, self.libmod_name, output_names)
         return made
 
+    @property
+    def graph_json(self) -> str:
+        """The graph."""
+        return self.graph_json_str
+
     def get_graph_json(self) -> str:
         """The graph."""
         return self.graph_json_str

@@ -158,6 +158,8 @@ CASES: dict[str, tuple[Program, tuple[Any, ...]]] = {
     "splitting": (lambda a: relay.concatenate(list(relay.split(a, (1, 3), axis=2))[::-1], 2), (X,)),
     "slicing": (lambda a: relay.strided_slice(a, [0, 3, 5], [2, 1, 0], [1, -1, -2]), (X,)),
     "slicing with fewer strides": (lambda a: relay.strided_slice(a, [0, 0, 0], [2, 3, 5], [1, 2]), (X,)),
+    "slicing with fewer begins": (lambda a: relay.strided_slice(a, [1], [2, -3]), (X,)),
+    "slicing backwards": (lambda a: relay.strided_slice(a, [3], [None], [-1], axes=[1]), (X,)),
     "slicing by size": (lambda a: relay.strided_slice(a, [0, 1], [2, -1], slice_mode="size"), (X,)),
     "taking": (lambda a, i: relay.take(a, i, axis=1), (X, np.array([[0, 3], [9, 1]], "int32"))),
     "gathering": (lambda a, i: relay.gather(a, 1, i), (floats(2, 3), np.array([[0, 2], [1, 1]], "int64"))),

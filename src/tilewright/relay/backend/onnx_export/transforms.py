@@ -10,6 +10,7 @@ from tilewright.ir.expr import IntImm
 from tilewright.relay.backend.onnx_export.builder import GraphWriter, dtype_of, shape_of, writes
 from tilewright.relay.backend.onnx_export.layouts import transformed
 from tilewright.relay.expr import Constant
+from tilewright.relay.op.transform.slicing import python_slices
 from tilewright.support.errors import ModelError
 
 
@@ -74,24 +75,19 @@ def write_split(graph: GraphWriter, call: Any, data: str) -> list[str]:
 
 @writes("strided_slice")
 def write_strided_slice(graph: GraphWriter, call: Any, data: str) -> str:
-    """Part of a tensor; sizes are brought to ends."""
-    attrs, shape = call.attrs, shape_of(call.args[0])
-    begin = [int(item) if item is not None else 0 for item in attrs.begin]
-    axes = list(attrs.axes) if attrs.axes is not None else list(range(len(begin)))
-    strides = [int(item) for item in attrs.strides or [1] * len(begin)]
-    strides += [1] * (len(begin) - len(strides))
-    ends = []
-    for place, axis in enumerate(axes):
-        size = shape[axis]
-        given = attrs.end[place] if place < len(attrs.end) else None
-        if given is None:
-            ends.append(size if strides[place] > 0 else -size - 1)
-        elif attrs.slice_mode == "size":
-            strides[place] = 1
-            ends.append(size if int(given) < 0 else begin[place] + int(given))
-        else:
-            ends.append(int(given))
-    inputs = [graph.integers(values) for values in (begin, ends, axes, strides)]
+    """Part of a tensor; bounds that are left out and sizes are brought to begins and ends."""
+    shape = shape_of(call.args[0])
+    bounds = []
+    for axis, (part, size) in enumerate(zip(python_slices(call.attrs, shape), shape, strict=True)):
+        begin, end, step = part.indices(size)
+        if not range(begin, end, step):
+            begin = end = 0
+        if (begin, end, step) != (0, size, 1):
+            # An end before the first element is written so that it does not count from the back.
+            bounds.append((begin, -size - 1 if end < 0 else end, axis, step))
+    if not bounds:
+        return graph.node("Identity", [data])
+    inputs = [graph.integers(values) for values in zip(*bounds, strict=True)]
     return graph.node("Slice", [data, *inputs])
 
 
