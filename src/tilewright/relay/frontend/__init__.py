@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tilewright.relay.frontend.coreml import from_coreml
 from tilewright.relay.frontend.darknet import from_darknet
 from tilewright.relay.frontend.jax import from_jax
 from tilewright.relay.frontend.keras import from_keras
@@ -15,6 +16,7 @@ from tilewright.relay.frontend.torch import from_exported_program, from_fx, from
 
 __all__ = [
     "Frontend",
+    "from_coreml",
     "from_darknet",
     "from_exported_program",
     "from_fx",
