@@ -38,10 +38,5 @@ class Conversion:
         )
 
 
-CONVERSIONS: Final = (
-    Conversion(
-        "paddle",
-        ("pdmodel", "pdiparams"),
-        "pip install paddle2onnx && paddle2onnx --model_dir . --model_filename m.pdmodel --save_file model.onnx",
-    ),
-)
+CONVERSIONS: Final[tuple[Conversion, ...]] = ()
+"""None at present: every format that TVM reads has a frontend."""
