@@ -3,8 +3,10 @@
 Run as ``python bench/rpc.py`` (writes bench/results/rpc.md). A call is of a function that returns its argument, in a
 server's session, which is a process of its own. The bandwidth of loopback itself is that of one process which writes
 the same 100 MB to a socket while another reads them into its memory, with the best size of a read. Files are new ones,
-because to replace a file costs what the file system needs to forget the old one. What is compared is measured in turns,
-so that whatever else the machine does meets all of it; the best of several rounds is the cost of the code.
+because to replace a file costs what the file system needs to forget the old one; each is removed again, outside of the
+measured time, because the disk that a growing heap of them is written to, and memory that a virtual machine has never
+touched, would be measured otherwise. What is compared is measured in turns, so that whatever else the machine does
+meets all of it; the best of several rounds is the cost of the code.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ CALL_BUDGET = 100e-6
 PIECES = (1 << 15, 1 << 16, 1 << 17, 1 << 20, MEGABYTES * 1_000_000)
 """How many bytes a read of loopback itself asks for; it has no fewer than the best of them."""
 
-Run = Callable[[], object]
+CleanUp = Callable[[], object]
+Run = Callable[[], CleanUp | None]
+"""What is measured; it may give what is to be done afterwards, which is not."""
 
 
 def best_of_turns(runs: dict[str, Run], rounds: int) -> dict[str, float]:
@@ -45,8 +49,10 @@ def best_of_turns(runs: dict[str, Run], rounds: int) -> dict[str, float]:
     for _ in range(rounds):
         for name, run in runs.items():
             begin = time.perf_counter()
-            run()
+            clean_up = run()
             found[name].append(time.perf_counter() - begin)
+            if clean_up is not None:
+                clean_up()
     return {name: min(seconds) for name, seconds in found.items()}
 
 
@@ -98,10 +104,19 @@ def uploads(session: rpc.RPCSession, content: bytes, path: Path, kind: str) -> d
     elements = np.frombuffer(content, "uint8")
     remote = nd.empty(elements.shape, "uint8", session.cpu())
     names = itertools.count()
+
+    def into_array() -> None:
+        remote.copyfrom(elements)
+
+    def into_file(source: bytes | Path) -> CleanUp:
+        name = f"file{next(names)}"
+        session.upload(source, name)
+        return lambda: session.remove(name)
+
     return {
-        f"100 MB into an array, {kind}": lambda: remote.copyfrom(elements),
-        f"100 MB of memory into a file, {kind}": lambda: session.upload(content, f"memory{next(names)}"),
-        f"100 MB of a file into a file, {kind}": lambda: session.upload(path, f"file{next(names)}"),
+        f"100 MB into an array, {kind}": into_array,
+        f"100 MB of memory into a file, {kind}": lambda: into_file(content),
+        f"100 MB of a file into a file, {kind}": lambda: into_file(path),
     }
 
 
@@ -109,10 +124,12 @@ def file_itself(content: bytes, folder: Path) -> Run:
     """Writes the content to a new file: what no upload of a file can be faster than."""
     names, view = itertools.count(), memoryview(content)
 
-    def run() -> None:
-        with open(folder / f"itself{next(names)}", "wb", buffering=0) as file:
+    def run() -> CleanUp:
+        path = folder / f"itself{next(names)}"
+        with open(path, "wb", buffering=0) as file:
             for at in range(0, len(view), 1 << 20):
                 file.write(view[at : at + (1 << 20)])
+        return path.unlink
 
     return run
 

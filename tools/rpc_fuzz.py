@@ -40,6 +40,7 @@ _FUNCTIONS = (
     b"tvm.rpc.server.download",
     b"tvm.rpc.server.remove",
     b"tvm.rpc.server.load_module",
+    b"tilewright.vm.create",
 )
 
 

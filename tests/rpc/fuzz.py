@@ -55,6 +55,7 @@ NAMES = [
     "rpc.test.addone",
     "rpc.test.add_to_lhs",
     "tvm.graph_executor.create",
+    "tilewright.vm.create",
     "",
     "\0",
     "x" * 5000,

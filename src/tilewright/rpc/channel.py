@@ -22,6 +22,7 @@ _READ_BYTES = 1 << 16
 """The most that is read at once: what is copied in small steps is copied while it is in the processor's cache."""
 
 _length = struct.Struct(">H")
+_LENGTH_BYTES = _length.size
 
 
 class Channel(Protocol):
@@ -174,8 +175,8 @@ class EncryptedChannel(_Buffered):
         """``ready`` is what was decrypted and not read yet, ``raw`` what was received and not decrypted."""
         super().__init__(stream, ready)
         self._sends, self._receives = sends, receives
-        self._out = memoryview(bytearray(_RECORDS_AT_ONCE * (MOST_RECORD + _length.size)))
-        self._raw = memoryview(bytearray(_RECORDS_AT_ONCE * (MOST_RECORD + _length.size)))
+        self._out = memoryview(bytearray(_RECORDS_AT_ONCE * (MOST_RECORD + _LENGTH_BYTES)))
+        self._raw = memoryview(bytearray(_RECORDS_AT_ONCE * (MOST_RECORD + _LENGTH_BYTES)))
         self._raw[: len(raw)] = raw
         self._raw_at, self._raw_end = 0, len(raw)
 
@@ -190,12 +191,14 @@ class EncryptedChannel(_Buffered):
 
     def _next_record(self) -> memoryview:
         """The next record, as it is received."""
-        self._require_raw(_length.size)
+        if self._raw_end - self._raw_at < _LENGTH_BYTES:
+            self._require_raw(_LENGTH_BYTES)
         (size,) = _length.unpack_from(self._raw, self._raw_at)
         if size <= TAG_BYTES:
             raise ChannelError(f"a record of {size} bytes, which is empty or has no tag")
-        self._require_raw(_length.size + size)
-        start = self._raw_at + _length.size
+        if self._raw_end - self._raw_at < _LENGTH_BYTES + size:
+            self._require_raw(_LENGTH_BYTES + size)
+        start = self._raw_at + _LENGTH_BYTES
         self._raw_at = end = start + size
         if end == self._raw_end:
             self._raw_at = self._raw_end = 0
@@ -223,14 +226,18 @@ class EncryptedChannel(_Buffered):
                 done += self._take(target[done:])
 
     def write(self, buffers: Sequence[Buffer]) -> None:
+        if len(buffers) == 1 and len(buffers[0]) <= _SMALL_BYTES:  # most requests and answers
+            record = self._sends.encrypt(buffers[0])
+            self._stream.write_all([_length.pack(len(record)) + record])
+            return
         out, at = self._out, 0
         for piece in _pieces(buffers):
             size = len(piece) + TAG_BYTES
-            start = at + _length.size
+            start = at + _LENGTH_BYTES
             _length.pack_into(out, at, size)
             self._sends.encrypt_into(piece, out[start : start + size])
             at = start + size
-            if at + MOST_RECORD + _length.size > len(out):
+            if at + MOST_RECORD + _LENGTH_BYTES > len(out):
                 self._stream.write_all([out[:at]])
                 at = 0
         if at:

@@ -115,7 +115,11 @@ class Reader:
 
     def number(self, layout: struct.Struct) -> Any:
         """The one field of a structure."""
-        return self.take(layout)[0]
+        at = self._at
+        self._at = end = at + layout.size
+        if end > len(self._data):
+            raise ProtocolError("a message ends too early")
+        return layout.unpack_from(self._data, at)[0]
 
     def text(self) -> str:
         """A string."""

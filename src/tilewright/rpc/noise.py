@@ -53,11 +53,14 @@ def _hkdf(chaining_key: bytes, material: bytes, outputs: int) -> list[bytes]:
 class CipherState:
     """A key and the counter that is its nonce."""
 
-    __slots__ = ("_cipher", "_in_place", "_nonce")
+    __slots__ = ("_decrypt", "_decrypt_into", "_encrypt", "_encrypt_into", "_nonce")
 
     def __init__(self, key: bytes) -> None:
-        self._cipher = _primitives()[2](key)
-        self._in_place = hasattr(self._cipher, "decrypt_into")
+        cipher = _primitives()[2](key)
+        self._encrypt, self._decrypt = cipher.encrypt, cipher.decrypt
+        # Not in every version of the package.
+        self._encrypt_into = getattr(cipher, "encrypt_into", None)
+        self._decrypt_into = getattr(cipher, "decrypt_into", None)
         self._nonce = 0
 
     def _next(self) -> bytes:
@@ -69,31 +72,31 @@ class CipherState:
 
     def encrypt(self, plaintext: Any, associated: bytes = b"") -> bytes:
         """EncryptWithAd(ad, plaintext)."""
-        sealed: bytes = self._cipher.encrypt(self._next(), plaintext, associated)
+        sealed: bytes = self._encrypt(self._next(), plaintext, associated)
         return sealed
 
     def decrypt(self, sealed: Any, associated: bytes = b"") -> bytes:
         """DecryptWithAd(ad, ciphertext); an error for anything but the next thing that the other side encrypted."""
         try:
-            plaintext: bytes = self._cipher.decrypt(self._next(), sealed, associated)
+            plaintext: bytes = self._decrypt(self._next(), sealed, associated)
         except Exception as error:
             raise ChannelError(_REFUSED) from error
         return plaintext
 
     def encrypt_into(self, plaintext: Any, target: memoryview) -> None:
         """Encrypts to a buffer of the right size; without a copy where the package can."""
-        if self._in_place:
-            self._cipher.encrypt_into(self._next(), plaintext, b"", target)
+        if self._encrypt_into is not None:
+            self._encrypt_into(self._next(), plaintext, b"", target)
         else:
             target[:] = self.encrypt(plaintext)
 
     def decrypt_into(self, sealed: Any, target: memoryview) -> None:
         """Decrypts to a buffer of the right size; without a copy where the package can."""
-        if not self._in_place:
+        if self._decrypt_into is None:
             target[:] = self.decrypt(sealed)
             return
         try:
-            self._cipher.decrypt_into(self._next(), sealed, b"", target)
+            self._decrypt_into(self._next(), sealed, b"", target)
         except Exception as error:
             raise ChannelError(_REFUSED) from error
 

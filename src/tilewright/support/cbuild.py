@@ -230,7 +230,7 @@ SERVER_FLAGS = (
 
 def server_sources() -> list[Path]:
     """The C files of the RPC server, with those of the runtime that it uses."""
-    unused = ("cuda", "session", "capsule", "call_log")
+    unused = ("cuda", "session", "capsule")
     used = [path for path in runtime_sources() if not path.name.startswith(unused)]
     return [*sorted((SOURCES / "rpc").glob("*.c")), *used]
 

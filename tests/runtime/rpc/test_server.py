@@ -19,6 +19,8 @@ from tilewright.contrib import graph_executor
 from tilewright.contrib.debugger.debug_executor import GraphModuleDebug
 from tilewright.rpc.keys import write_key
 from tilewright.rpc.noise import Handshake
+from tilewright.runtime.profiler_vm import VirtualMachineProfiler
+from tilewright.runtime.vm import VirtualMachine
 from tilewright.support.errors import TilewrightError
 
 
@@ -141,14 +143,43 @@ def test_a_model_is_profiled_there(session: Any, tmp_path: Path) -> None:
     assert names[busiest] in str(debug.profile())
 
 
-def test_a_program_of_the_virtual_machine_is_refused(session: Any, tmp_path: Path) -> None:
-    """When it is loaded, with a word on what to do instead."""
+def test_a_program_of_the_virtual_machine_runs(session: Any, tmp_path: Path) -> None:
+    """With an extent that is open, a branch, and a tuple for a result; it is timed and profiled there."""
+    n = relay.Any()
+    x, flag = relay.var("x", shape=(n, 4)), relay.var("flag", shape=(), dtype="bool")
+    doubled = relay.concatenate([x, x], axis=0)
+    body = relay.If(flag, relay.Tuple([doubled, relay.nn.relu(x)]), relay.Tuple([doubled + doubled, x]))
+    module = tvm.IRModule.from_expr(relay.Function([x, flag], body))
+    relay.vm.compile(module, "llvm").mod.export_library(str(tmp_path / "program.tar"))
+    session.upload(tmp_path / "program.tar")
+    machine = VirtualMachineProfiler(session.load_module("program.tar"), session.cpu())
+    for rows in (1, 3):
+        values = np.random.default_rng(rows).standard_normal((rows, 4)).astype("float32")
+        twice = np.concatenate([values, values])
+        for holds, wanted in ((True, (twice, np.maximum(values, 0))), (False, (2 * twice, values))):
+            found = machine.run(x=values, flag=np.bool_(holds))
+            for one, expected in zip(found, wanted, strict=True):
+                np.testing.assert_array_equal(one.numpy(), expected)
+    assert machine.get_input_index("flag") == 1
+    assert machine.benchmark(session.cpu(), values, np.bool_(True), repeat=2, number=3).mean > 0
+    assert "concatenate" in str(machine.profile(values, np.bool_(True)))
+
+
+def test_what_is_no_program_of_the_virtual_machine_is_refused(session: Any, tmp_path: Path) -> None:
+    """A library without one, an argument of another shape, and a function that is not there."""
+    session.upload(add_library(tmp_path))
+    with pytest.raises(ValueError, match="no program of the virtual machine"):
+        VirtualMachine(session.load_module("add.tar"), session.cpu())
     x = relay.var("x", shape=(4,))
     executable = relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x], x + x)), "llvm")
     executable.mod.export_library(str(tmp_path / "program.tar"))
     session.upload(tmp_path / "program.tar")
-    with pytest.raises((TilewrightError, NotImplementedError), match="virtual machine.*relay.build"):
-        session.load_module("program.tar")
+    machine = VirtualMachine(session.load_module("program.tar"), session.cpu())
+    with pytest.raises(Exception, match="shape|extent"):
+        machine.run(np.zeros(5, "float32"))
+    with pytest.raises(AttributeError, match="other"):
+        machine.invoke("other", np.zeros(4, "float32"))
+    np.testing.assert_array_equal(machine.run(np.ones(4, "float32")).numpy(), np.full(4, 2, "float32"))
 
 
 def test_nobody_without_the_key(start_server: Callable[..., Any], key_file: Path, tmp_path: Path) -> None:

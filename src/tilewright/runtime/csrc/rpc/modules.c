@@ -5,6 +5,7 @@
 
 #include "../json.h"
 #include "../graph.h"
+#include "machines.h"
 
 #define MOST_IMPORTS 64
 #define MOST_DEVICES 8
@@ -17,12 +18,15 @@ typedef struct {
   TilewrightObject header;
   void* library; /* of a loaded file; it stays loaded */
   TilewrightGraph* graph;
+  Machine* machine;
   TilewrightObject* code; /* the module whose functions the graph calls */
   uint8_t* inputs;        /* of each input of the graph: HAS_VALUE, IS_PARAMETER */
   /* A model that the library carries: its name, and graph and parameters as graph_factory.py stores them. */
   char model_name[128];
   const char* model;
   uint64_t model_size;
+  const char* program; /* of the virtual machine, that the library carries */
+  uint64_t program_size;
   TilewrightObject* imports[MOST_IMPORTS];
   int32_t num_imports;
 } Module;
@@ -31,6 +35,7 @@ static void delete_module(void* self, int flags) {
   Module* module = self;
   if (flags & TW_DELETE_VALUE) {
     tilewright_graph_release(module->graph);
+    machine_release(module->machine);
     tilewright_object_release(module->code);
     free(module->inputs);
     for (int32_t i = 0; i < module->num_imports; ++i) tilewright_object_release(module->imports[i]);
@@ -51,7 +56,8 @@ static Module* new_module(void) {
 TilewrightGraph* module_graph(const TilewrightObject* module) { return ((const Module*)(const void*)module)->graph; }
 
 const char* module_type_key(const TilewrightObject* module) {
-  return ((const Module*)(const void*)module)->graph != NULL ? "GraphExecutor" : "library";
+  const Module* found = (const Module*)(const void*)module;
+  return found->graph != NULL ? "GraphExecutor" : found->machine != NULL ? "VirtualMachine" : "library";
 }
 
 /* ---- libraries ---- */
@@ -71,10 +77,9 @@ static int32_t damaged(void) { return tw_fail("ValueError", "the model in the li
 
 static int32_t keep_model(void* context, const char* type_key, const char* content, uint64_t size) {
   Module* module = context;
-  if (strcmp(type_key, PROGRAM) == 0) {
-    return tw_fail("NotImplementedError",
-                   "the archive is a program of the virtual machine, which this small server does not run: build it with relay.build "
-                   "for the graph executor, or use the server in Python (python -m tilewright.exec.rpc_server)");
+  if (strcmp(type_key, PROGRAM) == 0 && module->program == NULL) {
+    module->program = content;
+    module->program_size = size;
   }
   if (strcmp(type_key, FACTORY) != 0 || module->model != NULL) return 0;
   module->model = content;
@@ -347,6 +352,50 @@ static const struct {
                           {"input_is_parameter", input_is_parameter},
                           {"load_params", load_params}};
 
+/* ---- virtual machines ---- */
+
+/* The module, among one and those it imports, that carries a program. */
+static const Module* with_program(const Module* module, int depth) {
+  if (module->program != NULL) return module;
+  for (int32_t i = 0; depth < 8 && i < module->num_imports; ++i) {
+    const Module* found = with_program((const Module*)(const void*)module->imports[i], depth + 1);
+    if (found != NULL) return found;
+  }
+  return NULL;
+}
+
+int32_t create_machine(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  (void)self;
+  DLDevice devices[MOST_DEVICES];
+  if (num_args < 2 || args[0].type_index != TYPE_MODULE || args[1].type_index != TILEWRIGHT_BOOL) {
+    return tw_fail("TypeError", "a virtual machine needs the module with its program, and whether to keep memory");
+  }
+  if (num_args - 2 > MOST_DEVICES) return tw_fail("ValueError", "a program for more than %d devices", MOST_DEVICES);
+  for (int32_t i = 2; i < num_args; ++i) {
+    if (args[i].type_index != TILEWRIGHT_DEVICE) return tw_fail("TypeError", "a program is made for devices, not for %s", tw_argument_kind(args[i].type_index));
+    devices[i - 2] = args[i].v_device;
+  }
+  const Module* carrier = with_program((const Module*)(const void*)args[0].v_obj, 0);
+  if (carrier == NULL) return tw_fail("ValueError", "the module has no program of the virtual machine: export what relay.vm.compile gives");
+  Module* made = new_module();
+  if (made == NULL) return -1;
+  made->machine = machine_create(carrier->program, carrier->program_size, args[0].v_obj, args[1].v_int64 != 0, devices, num_args - 2);
+  if (made->machine == NULL) {
+    tilewright_object_release(&made->header);
+    return -1;
+  }
+  *result = (TVMFFIAny){.type_index = TYPE_MODULE, .v_obj = &made->header};
+  return 0;
+}
+
+static int32_t get_function_params(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  return machine_parameters(((Module*)self)->machine, args, num_args, result);
+}
+
+static int32_t profile(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  return machine_profile(((Module*)self)->machine, args, num_args, result);
+}
+
 /* ---- functions by name ---- */
 
 static void release_owner(void* owner) { tilewright_object_release(owner); }
@@ -367,6 +416,11 @@ static TilewrightObject* own_function(Module* module, const char* name) {
       if (strcmp(executor_functions[i].name, name) == 0) return bound(executor_functions[i].call, module);
     }
     return NULL;
+  }
+  if (module->machine != NULL) {
+    if (strcmp(name, "get_function_params") == 0) return bound(get_function_params, module);
+    if (strcmp(name, "__profile__") == 0) return bound(profile, module);
+    return machine_function(module->machine, name);
   }
   if (module->model != NULL && strcmp(name, module->model_name) == 0) return bound(make_executor, module);
   TilewrightObject* found = tilewright_library_function(module->library, name);

@@ -1,4 +1,4 @@
-/* Modules of a session: loaded libraries, and graph executors. */
+/* Modules of a session: loaded libraries, graph executors and virtual machines. */
 #ifndef TILEWRIGHT_RPC_MODULES_H_
 #define TILEWRIGHT_RPC_MODULES_H_
 
@@ -15,6 +15,9 @@ TilewrightObject* module_of_graph(const char* json, TilewrightObject* library, c
 
 /* The graph of an executor; NULL for any other module. */
 TilewrightGraph* module_graph(const TilewrightObject* module);
+
+/* A function: module, whether to keep memory of tensors for others, devices. A machine for the program of the module. */
+int32_t create_machine(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
 
 const char* module_type_key(const TilewrightObject* module);
 

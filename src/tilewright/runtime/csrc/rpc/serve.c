@@ -546,7 +546,8 @@ static const struct {
                      {"tvm.graph_executor.create", create_graph}, {"testing.echo", echo},
                      {"testing.test_raise_error_callback", make_failing},
                      {"tilewright.graph.node_names", graph_node_names}, {"tilewright.graph.run_timed", graph_run_timed},
-                     {"tilewright.graph.time_node", graph_time_node}};
+                     {"tilewright.graph.time_node", graph_time_node},
+                     {"tilewright.vm.create", create_machine}};
 
 TilewrightObject* own_function_of(Session* session, const char* name) {
   for (size_t i = 0; i < sizeof own_functions / sizeof own_functions[0]; ++i) {
