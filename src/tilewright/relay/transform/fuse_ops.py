@@ -163,7 +163,8 @@ class _Graph(ExprVisitor):
         else:
             self._use(call.op, node, OPAQUE)
         repeated = self._repeated(call) if kind == BROADCAST else []
-        reads = COMM_REDUCE if kind == HEAVY and call.op.name in GLOBAL_POOLS else kind
+        is_pool = isinstance(call.op, Op) and call.op.name in GLOBAL_POOLS
+        reads = COMM_REDUCE if kind == HEAVY and is_pool else kind
         for position, argument in enumerate(call.args):
             used = ELEMWISE if kind == BROADCAST and not repeated[position] else reads
             self._use(argument, node, used)
