@@ -22,7 +22,7 @@ MATH_UNARY: Final = (
 MATH_BINARY: Final = ("atan2", "pow", "fmod", "hypot", "copysign", "nextafter", "ldexp")
 """Functions of two floating-point numbers; the exponent of ldexp is an integer."""
 
-DOT_PRODUCTS: Final = ("dot_uint8_int8", "dot_int8_int8", "dot_bfloat16")
+DOT_PRODUCTS: Final = ("dot_uint8_int8", "dot_int8_int8", "dot_int16", "dot_bfloat16")
 """Sums of the products of the numbers in two words of 32 bits: four integers in an int32, two bfloat16 in a float32."""
 
 _EXPRESSION_ANNOTATION: Final = ("likely",)

@@ -1,8 +1,8 @@
-"""Packed int8 and bfloat16 lanes: several numbers in a 32-bit word, as dot-product instructions take them.
+"""Packed int8, int16 and bfloat16 lanes: several numbers in a 32-bit word, as dot-product instructions take them.
 
-A word holds four 8-bit integers or two bfloat16 numbers, the first in the lowest bits. ``dot_word`` multiplies the
-numbers of two words and adds the products: integers wrap like int32; for bfloat16 every product and sum is at least as
-exact as float32, and subnormal numbers may count as zero.
+A word holds four 8-bit integers, or two int16 or bfloat16 numbers, the first in the lowest bits. ``dot_word``
+multiplies the numbers of two words and adds the products: integers wrap like int32; for bfloat16 every product and sum
+is at least as exact as float32, and subnormal numbers may count as zero.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ WORD_BITS: Final = 32
 _DOT_NAMES: Final = {
     ("uint8", "int8"): "dot_uint8_int8",
     ("int8", "int8"): "dot_int8_int8",
+    ("int16", "int16"): "dot_int16",
     ("bfloat16", "bfloat16"): "dot_bfloat16",
 }
 

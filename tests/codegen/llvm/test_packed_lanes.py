@@ -81,6 +81,23 @@ def test_integers_are_exact(first: str, target: str, feature: str) -> None:
         np.testing.assert_array_equal(found.numpy(), expected)
 
 
+@pytest.mark.parametrize(("target", "feature"), TARGETS[:4])
+def test_pairs_of_int16_wrap_like_int32(target: str, feature: str) -> None:
+    """Sums of products are exact modulo 2 to the 32nd, the two largest products in one lane included."""
+    runs_here(target, feature)
+    a = extremes("int16", (DEPTH,), 1)
+    for columns in (1, 13, 32):
+        schedule, arguments = product("int16", "int16", columns)
+        function = tvm.build(schedule, arguments, target)
+        b = extremes("int16", (DEPTH // 2, columns, 2), columns)
+        found = tvm.nd.array(np.zeros(columns, "int32"))
+        function(tvm.nd.array(a), tvm.nd.array(b), found)
+        whole = b.transpose(0, 2, 1).reshape(DEPTH, columns)
+        np.testing.assert_array_equal(
+            found.numpy(), (a.astype("int64") @ whole.astype("int64")).astype("int32")
+        )
+
+
 @pytest.mark.parametrize(("target", "feature"), TARGETS)
 def test_bfloat16_is_added_in_float32(target: str, feature: str) -> None:
     """The error is that of float32 sums: depth times half a unit of the largest partial sum, and no more."""

@@ -18,6 +18,17 @@ def test_each_user_converts() -> None:
     assert operators(made).count("cast") == 2
 
 
+def test_each_user_dequantises() -> None:
+    """Elementwise users and a global pool read bytes; what is widened for a convolution stays shared by nobody else."""
+    x = relay.var("x", shape=(1, 4, 8, 8), dtype="uint8")
+    shifted = relay.cast(relay.cast(x, "int32") - relay.const(3), "float32")
+    real = shifted * relay.const(0.25)
+    made = check(
+        CAST, relay.Tuple([relay.nn.global_avg_pool2d(real), real + relay.const(1.0), relay.exp(real)])
+    )
+    assert [operators(made).count(name) for name in ("cast", "subtract", "multiply")] == [6, 3, 3]
+
+
 def test_narrowing_stays_shared() -> None:
     """The narrow copy is the smaller one to read."""
     x = relay.var("x", shape=(4,), dtype="int32")

@@ -97,6 +97,14 @@ GROUPS: dict[str, tuple[Any, list[list[str]]]] = {
         [["conv2d"], ["reshape", "relu"]],
     ),
     "one heavy operator a kernel": (conv(X) + pointwise(X), [["conv2d"], ["conv2d", "add"]]),
+    "a residual is stored before it is widened": (
+        conv(X) + relay.cast(relay.cast(pointwise(X), "int8"), "float32"),
+        [["conv2d", "cast"], ["conv2d", "cast", "add"]],
+    ),
+    "into a global pool": (
+        relay.exp(relay.nn.global_avg_pool2d(relay.tanh(X))),
+        [["tanh", "global_avg_pool2d", "exp"]],
+    ),
     # Branches join at the dominator.
     "branches of a convolution": (
         with_name(conv(X), lambda y: relay.nn.relu(y) + relay.sigmoid(y)),

@@ -34,6 +34,14 @@ def test_convolutions_of_resnet_50(size: int, outputs: int, steps: int, expected
     assert choose_tile(AVX512, blocked(size, outputs, steps, 16)) == expected
 
 
+@pytest.mark.parametrize(("size", "outputs"), [(56, 64), (28, 128), (14, 256), (7, 512)])
+def test_a_tile_takes_blocks_of_two_vectors_whole(size: int, outputs: int) -> None:
+    """Halves of two blocks would be apart in memory, and the kernel would copy its weights at each run."""
+    problem = TileProblem((size, size), 32, 32, outputs // 32, 16, outputs * 9 // 4, True, True)
+    chosen = choose_tile(AVX512, problem)
+    assert (chosen.rows[0] * chosen.rows[1], chosen.columns, chosen.panels) == (14, 32, 1)
+
+
 @pytest.mark.parametrize(
     ("size", "outputs", "steps"),
     [(56, 64, 64), (56, 64, 576), (28, 512, 128), (28, 256, 512), (14, 1024, 256), (7, 512, 4608)],

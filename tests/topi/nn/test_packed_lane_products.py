@@ -16,6 +16,7 @@ from tilewright.schedule.cpu.low_precision import (
     low_precision_conv2d_layouts,
     multiplies_packed_lanes,
     wanted_data_type,
+    widened_weight,
 )
 from tilewright.target.cpu import describe_cpu
 from tilewright.topi import x86
@@ -180,6 +181,37 @@ def test_the_kind_of_integers_that_a_processor_multiplies(
     description = describe_cpu(f"llvm {cpu}")
     assert multiplies_packed_lanes(description, kind, "int8") is words
     assert wanted_data_type(description, kind, "int8") == wanted
+
+
+@pytest.mark.parametrize(
+    ("cpu", "wanted"),
+    [
+        ("haswell", "int16"),
+        ("skylake-avx512", "int16"),
+        ("cascadelake", None),
+        ("alderlake", None),
+        ("x86-64", None),
+    ],
+)
+def test_weights_are_widened_where_there_is_no_dot_product(cpu: str, wanted: str | None) -> None:
+    """int8 weights are packed as int16 on x86 with AVX2 and without VNNI, whatever the signedness of the data."""
+    description = describe_cpu(f"llvm -mcpu={cpu}")
+    assert [widened_weight(description, kind, "int8") for kind in ("uint8", "int8")] == [wanted, wanted]
+    assert widened_weight(description, "bfloat16", "bfloat16") is None
+
+
+def test_sums_of_widened_products_stay_in_registers() -> None:
+    """With AVX2 alone, the inner loop multiplies and adds twelve vectors and stores none."""
+    data, weight = te.placeholder((60, 256), "uint8", "x"), te.placeholder((4, 128, 16, 2), "int16", "w")
+    with tvm.target.Target("llvm -mcpu=haswell"):
+        out = x86.dense_pack(data, weight, None, "int32")
+        schedule = x86.schedule_dense_pack(out)
+        text = tvm.build(schedule, [data, weight, out]).get_source("asm")
+    lines = text.splitlines()
+    places = [number for number, line in enumerate(lines) if "vpmaddwd" in line]
+    inner = lines[places[0] : places[11] + 2]
+    assert sum("vpmaddwd" in line for line in inner) == 12 and sum("vpaddd" in line for line in inner) >= 11
+    assert not any("(%rsp)" in line for line in inner)
 
 
 def test_blocks() -> None:

@@ -1,4 +1,4 @@
-"""Packed int8 and bfloat16 lanes: loaded as 32-bit words, and multiplied by the target's dot-product instructions.
+"""Packed int8, int16 and bfloat16 lanes: loaded as 32-bit words, multiplied by the target's dot-product instructions.
 
 A dot product plus an addend is one instruction where the target has it. Otherwise the numbers are widened in registers:
 to int16 for x86's pairwise multiply-add, which cannot overflow, otherwise to 32 bits.
@@ -125,17 +125,17 @@ def _instruction(emitter: Emitter, name: str) -> tuple[Multiply, int]:
             return _call_of("llvm.x86.avx2.vpdpbssd.{bits}", "i8", 4), 8
         if name != "dot_bfloat16" and "sse2" in features:
             wide = 16 if most >= 16 and "avx512bw" in features else 8 if "avx2" in features else 4
-            return _by_pairs(is_signed=name == "dot_int8_int8"), wide
+            return _pairs if name == "dot_int16" else _by_pairs(is_signed=name == "dot_int8_int8"), wide
     if family == "aarch64":
         if name == "dot_int8_int8" and "dotprod" in features:
             return _call_of("llvm.aarch64.neon.sdot.v4i32.v16i8", "i8", 4), 4
         if name == "dot_uint8_int8" and "i8mm" in features:
             return _call_of("llvm.aarch64.neon.usdot.v4i32.v16i8", "i8", 4), 4
-    if family == "nvptx" and name != "dot_bfloat16":
+    if family == "nvptx" and name.endswith("_int8"):
         return _by_lanes("llvm.nvvm.idp4a.s.s" if name == "dot_int8_int8" else "llvm.nvvm.idp4a.u.s"), 0
     if name == "dot_bfloat16":
         return _in_float32, 0
-    return _in_int32(is_signed=name == "dot_int8_int8"), 0
+    return _in_int32(16 if name == "dot_int16" else 8, is_signed=name != "dot_uint8_int8"), 0
 
 
 def _call_of(name: str, element: str, numbers: int) -> Multiply:
@@ -169,6 +169,13 @@ def _by_lanes(name: str) -> Multiply:
 _PAIRS: Final = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
 
 
+def _pairs(emitter: Emitter, kind: str, lanes: int, addend: str, words: list[str]) -> str:
+    """x86: int16 numbers, multiplied and added in pairs."""
+    value, halves, whole = emitter.function.value, vector("i16", 2 * lanes), vector("i32", lanes)
+    factors = [(halves, value(f"bitcast {whole} {word} to {halves}")) for word in words]
+    return value(f"add {kind} {addend}, {emitter.call_llvm(_PAIRS[lanes], kind, factors)}")
+
+
 def _by_pairs(is_signed: bool) -> Multiply:
     """x86 before VNNI: even and odd numbers as int16, multiplied and added in pairs."""
 
@@ -195,19 +202,18 @@ def _by_pairs(is_signed: bool) -> Multiply:
     return multiply
 
 
-def _in_int32(is_signed: bool) -> Multiply:
-    """Any target: each number widened to 32 bits."""
+def _in_int32(bits: int, is_signed: bool) -> Multiply:
+    """Any target: each number of so many bits widened to 32."""
 
     def multiply(emitter: Emitter, kind: str, lanes: int, addend: str, words: list[str]) -> str:
         value, whole = emitter.function.value, _INT32.with_lanes(lanes)
         total = addend
-        for place in range(4):
+        for place in range(32 // bits):
             wide = []
             for word, signed in zip(words, (is_signed, True), strict=True):
-                up = value(f"shl {kind} {word}, {emitter.constant(whole, 24 - 8 * place)}")
-                wide.append(
-                    value(f"{'ashr' if signed else 'lshr'} {kind} {up}, {emitter.constant(whole, 24)}")
-                )
+                up = value(f"shl {kind} {word}, {emitter.constant(whole, 32 - bits * (place + 1))}")
+                shift = emitter.constant(whole, 32 - bits)
+                wide.append(value(f"{'ashr' if signed else 'lshr'} {kind} {up}, {shift}"))
             total = value(f"add {kind} {total}, {value(f'mul {kind} {wide[0]}, {wide[1]}')}")
         return total
 

@@ -3,8 +3,9 @@
 A node may join the group of its nearest post-dominator, the first node that all paths from it to the result go through,
 if every node on the way allows it:
 
-1. a heavy operator (convolution, matrix product) absorbs the elementwise and broadcast operators after it;
-2. elementwise, broadcast and injective operators join injective ones, and reductions that follow;
+1. a heavy operator (convolution, matrix product) absorbs the elementwise and broadcast operators after it; where it
+   cannot absorb all of them up to a residual, it ends at the narrowest tensor on the way, which is the one to store;
+2. elementwise, broadcast and injective operators join injective ones, and reductions and global pools that follow;
 3. injective operators join the tuple that they end in.
 
 A group becomes a function with the attribute ``Primitive``, and its uses become calls. Small constants move in; other
@@ -52,6 +53,8 @@ from tilewright.relay.transform.lib.function_pass import FunctionPass
 ELEMWISE, BROADCAST, INJECTIVE = OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.INJECTIVE
 COMM_REDUCE, HEAVY = OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE
 TUPLE, OPAQUE = OpPattern.TUPLE, OpPattern.OPAQUE
+GLOBAL_POOLS = ("nn.global_avg_pool2d", "nn.global_max_pool2d")
+"""Operators of kind ``HEAVY`` that read every element once, so that what computes the elements may join them."""
 
 
 @dataclass(eq=False)
@@ -160,8 +163,10 @@ class _Graph(ExprVisitor):
         else:
             self._use(call.op, node, OPAQUE)
         repeated = self._repeated(call) if kind == BROADCAST else []
+        is_pool = isinstance(call.op, Op) and call.op.name in GLOBAL_POOLS
+        reads = COMM_REDUCE if kind == HEAVY and is_pool else kind
         for position, argument in enumerate(call.args):
-            used = ELEMWISE if kind == BROADCAST and not repeated[position] else kind
+            used = ELEMWISE if kind == BROADCAST and not repeated[position] else reads
             self._use(argument, node, used)
         self._node(call, kind)
 
@@ -330,7 +335,7 @@ class _Partition:
         if into is group or into.size + group.size > self.max_depth or dominator.kind == TUPLE:
             return
         if group.group_kind == HEAVY:
-            if phase == 0 and node.path_kind == ELEMWISE:
+            if phase == 0 and node.path_kind == ELEMWISE and not _is_better_narrow(node, dominator):
                 self._fuse(node, dominator, lambda kind, is_sink: kind <= BROADCAST)
         elif group.group_kind <= BROADCAST:
             if node.path_kind <= INJECTIVE or node.path_kind == COMM_REDUCE:
@@ -381,6 +386,24 @@ class _Partition:
         if child.heavy:
             into.heavy = True
             into.group_kind = max(into.group_kind, HEAVY)
+
+
+def _is_better_narrow(node: _Node, wider: _Node) -> bool:
+    """True if the elements of ``node`` are widened next, on the way to an operator that has joined another heavy group:
+    widened there, they are fewer bytes in memory."""
+    widths = [_width_of(one.expr.checked_type) for one in (node, wider)]
+    if not 0 < widths[0] < widths[1]:
+        return False
+    own, current = node.find(), wider
+    while current.kind <= BROADCAST and current.dominator is not None and current.path_kind <= BROADCAST:
+        current = current.dominator
+        if current.find().heavy:
+            return current.find() is not own
+    return False
+
+
+def _width_of(kind: Type) -> int:
+    return kind.dtype.bits * kind.dtype.lanes if isinstance(kind, TensorType) else 0
 
 
 def _is_better_alone(join: _Node, nodes: dict[RelayExpr, _Node]) -> bool:

@@ -31,6 +31,27 @@ def multiplies_packed_lanes(cpu: CPUDescription, data: DataType | str, weight: D
     return "avxvnniint8" in cpu.features if str(data) == "int8" else "avx2" in cpu.features
 
 
+def widened_weight(cpu: CPUDescription, data: DataType | str, weight: DataType | str) -> str | None:
+    """The type that constant 8-bit weights are widened to when they are packed, with the data widened by the kernel;
+    None to leave them.
+
+    x86 without VNNI multiplies pairs of int16 exactly: widened beforehand, a step is a multiplication and an addition,
+    and all registers are left for sums.
+    """
+    types = (str(data), str(weight))
+    if types not in (("int8", "int8"), ("uint8", "int8")) or not multiplies_packed_lanes(
+        cpu, "uint8", "int8"
+    ):
+        return None
+    has_dot_product = cpu.family != "x86" or cpu.features & {
+        "avx512vnni",
+        "avxvnni",
+        "avxvnniint8",
+        "amx-int8",
+    }
+    return None if has_dot_product else "int16"
+
+
 def wanted_data_type(cpu: CPUDescription, data: DataType | str, weight: DataType | str) -> str | None:
     """The type that data should be shifted to by an offset of 128, so that dot-product instructions apply; None if they
     apply already, or not at all."""
@@ -43,7 +64,9 @@ def wanted_data_type(cpu: CPUDescription, data: DataType | str, weight: DataType
 
 def uses_packed_lanes(data: DataType | str, weight: DataType | str, out_dtype: DataType | str | None) -> bool:
     """True if a product of these types is computed in packed lanes on the current target."""
-    if not multiplies_packed_lanes(current_cpu(), data, weight):
+    cpu = current_cpu()
+    is_widened = str(weight) == "int16" and widened_weight(cpu, data, "int8") is not None
+    if not is_widened and not multiplies_packed_lanes(cpu, data, weight):
         return False
     wanted = (sum_type(data), str(data)) if DataType(data).is_float else (sum_type(data),)
     return str(out_dtype or data) in wanted

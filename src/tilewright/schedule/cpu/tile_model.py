@@ -97,8 +97,11 @@ def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
     outer = _sizes(problem.rows[1], 8)
     for width, panel, one, other in product(widths, panels, inner, outer):
         vectors, rows = width // lanes * panel, one * other
-        # A tile covers either a wide panel or several panels, not both.
-        if (width > lanes and panel > 1) or (other > 1 and one < (problem.rows[0] or one)):
+        # A tile covers either a wide panel or several panels, not both; and of several panels not only a part, whose
+        # rows would be apart in memory.
+        if panel > 1 and (width > lanes or width < columns):
+            continue
+        if other > 1 and one < (problem.rows[0] or one):
             continue
         needed = rows * vectors + _beside(cpu, problem, rows, vectors, panel > 1)
         if needed <= cpu.vector_registers or rows * vectors == 1:

@@ -33,6 +33,8 @@ MOST_UNROLLED_WINDOW: Final = 160
 MOST_WINDOW_STEPS: Final = 49
 """Steps of a reduction that a tuner may unroll completely."""
 LONGEST_UNROLLED: Final = 8
+SHORTEST_LOOP: Final = 2
+"""Steps up to which a loop costs more than what is spilled without it."""
 LINES_AROUND: Final = 16
 """Cache lines of the next panel that an iteration of the loop around the reduction may prefetch, where the addresses of
 prefetches would take a good part of the reduction's few instructions."""
@@ -121,11 +123,25 @@ def tile_stages(
 
 def has_likely(materialized: MaterializedStage) -> bool:
     """True if loads are guarded by conditions that mostly hold: inside an image with a border."""
-    return any(
-        isinstance(part, Call) and getattr(part.op, "name", "") == "tir.likely"
+    return "tir.likely" in _calls(materialized)
+
+
+def _calls(materialized: MaterializedStage) -> set[str]:
+    """The names of the intrinsics that a computation calls."""
+    return {
+        str(getattr(part.op, "name", ""))
         for value in values_of(materialized.compute)
         for part in post_order(value)
-    )
+        if isinstance(part, Call)
+    }
+
+
+def _adds_integers_apart(materialized: MaterializedStage, cpu: CPUDescription) -> bool:
+    """True if another instruction adds the products of packed integers, in an order that LLVM may change."""
+    names = _calls(materialized)
+    if cpu.family != "x86" or not names & {"tir.dot_int16", "tir.dot_uint8_int8", "tir.dot_int8_int8"}:
+        return False
+    return "tir.dot_int16" in names or not cpu.features & {"avx512vnni", "avxvnni", "avxvnniint8"}
 
 
 def _tile_order(found: Contraction, positions: Sequence[int]) -> list[int]:
@@ -331,6 +347,8 @@ def _reduce_in_tile(
         most = MOST_UNROLLED if found.shares_panel else MOST_UNROLLED_OF_WINDOWS
         if cpu.holds_broadcasts:
             most = 0  # LLVM would load the broadcasts of several steps first, and spill them
+        if (extent or 0) > SHORTEST_LOOP and _adds_integers_apart(materialized, cpu):
+            most = 0  # LLVM would add the products of several steps first, and spill them
         if cpu.loads_scalars_together:
             most = min(most, lanes * vectors)  # one vector of scalars per row
         operations = vectors // (-(-sizes[found.vector] // lanes) if cpu.groups_registers else 1)

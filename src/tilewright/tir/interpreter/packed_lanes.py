@@ -15,6 +15,7 @@ from tilewright.tir.interpreter.values import bfloat16_bits, bfloat16_from_bits
 _KINDS: dict[str, tuple[type, type]] = {
     "dot_uint8_int8": (np.uint8, np.int8),
     "dot_int8_int8": (np.int8, np.int8),
+    "dot_int16": (np.int16, np.int16),
 }
 
 

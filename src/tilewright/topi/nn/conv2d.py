@@ -230,16 +230,18 @@ def conv2d_of_packed_lanes(
     n_elems: int,
     product: Callable[[Tensor, Sequence[Any], Sequence[Any]], Any],
     inner_axes: Sequence[IterVar] = (),
+    prepare: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
     """``conv2d_NCHWc_int8`` with a custom product of two packed lanes of ``n_elems`` channels.
 
-    ``product`` is given the padded data, the index of the lane in it (the last index counts lanes), and the index in
-    the kernel; it may sum over ``inner_axes``.
+    ``product`` is given the padded data (as ``prepare`` makes it, if that is given), the index of the lane in it (the
+    last index counts lanes), and the index in the kernel; it may sum over ``inner_axes``.
     """
     require_blocked(data, kernel, 7)
     windows = slide(data, layout, get_const_tuple(kernel.shape[2:4]), stride, padding, dilation)
     require_equal(kernel.shape[6], n_elems, "the last dimension of the kernel and n_elems")
     require_equal(data.shape[4], kernel.shape[4] * n_elems, "channels of a block of the input and the kernel")
+    prepared = windows.data if prepare is None else prepare(windows.data)
     blocks = kernel.shape[1]
     outputs_of_group = output_blocks_of_group(data, kernel)
     outer = te.reduce_axis((0, blocks), name="ic_outer")
@@ -250,7 +252,7 @@ def conv2d_of_packed_lanes(
     def element(n: Any, c: Any, h: Any, w: Any, b: Any) -> Any:
         first = 0 if outputs_of_group is None else (c // outputs_of_group) * blocks
         pixel = (windows.read_at("H", h, ry.var), windows.read_at("W", w, rx.var))
-        summed = product(windows.data, (n, first + outer.var, *pixel, word.var), (c, outer, ry, rx, word, b))
+        summed = product(prepared, (n, first + outer.var, *pixel, word.var), (c, outer, ry, rx, word, b))
         return te.sum(summed, axis=[outer, ry, rx, word, *inner_axes])
 
     made: Tensor = te.compute(

@@ -1,4 +1,7 @@
-"""int8 and bfloat16 convolutions and matrix products in packed lanes, as dot-product instructions multiply them."""
+"""int8 and bfloat16 convolutions and matrix products in packed lanes, as dot-product instructions multiply them.
+
+Where the weights are int16, 8-bit data are widened once, in memory, and multiplied in lanes of two int16 numbers.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,21 @@ def packed_lane_at(tensor: Tensor, *indices: Any) -> Any:
     return pack_word(*[tensor(*outer, word * numbers + place) for place in range(numbers)])
 
 
+def lane_type(data: Tensor, weight: Tensor) -> str:
+    """The type of the numbers in the lanes of the data: int16 where the weights are."""
+    return "int16" if str(weight.dtype) == "int16" else str(data.dtype)
+
+
+def widened(data: Tensor, dtype: str) -> Tensor:
+    """The data as a stage of this type; as it is, if it has it."""
+    if str(data.dtype) == dtype:
+        return data
+    made: Tensor = te.compute(
+        data.shape, lambda *indices: data(*indices).astype(dtype), name="widened", tag=PACK
+    )
+    return made
+
+
 def conv2d_NCHWc_packed_lanes(
     data: Tensor,
     kernel: Tensor,
@@ -39,13 +57,24 @@ def conv2d_NCHWc_packed_lanes(
     The kernel is (output blocks, input blocks, height, width, lanes of an input block, channels of an output block,
     channels of a lane).
     """
-    require_equal(n_elems, numbers_per_lane(data.dtype), "n_elems and the numbers in a packed lane")
+    numbers = lane_type(data, kernel)
+    require_equal(n_elems, numbers_per_lane(numbers), "n_elems and the numbers in a packed lane")
 
     def product(padded: Tensor, at: Sequence[Any], weight_at: Sequence[Any]) -> Any:
         weight = pack_word(*[kernel(*weight_at, place) for place in range(n_elems)])
-        return _product(data, kernel, packed_lane_at(padded, *at), weight)
+        return _product(padded, kernel, packed_lane_at(padded, *at), weight)
 
-    made = conv2d_of_packed_lanes(data, kernel, stride, padding, dilation, layout, n_elems, product)
+    made = conv2d_of_packed_lanes(
+        data,
+        kernel,
+        stride,
+        padding,
+        dilation,
+        layout,
+        n_elems,
+        product,
+        prepare=lambda padded: widened(padded, numbers),
+    )
     return as_type(made, out_dtype)
 
 
@@ -58,6 +87,8 @@ def dense_pack_packed_lanes(
 ) -> Tensor:
     """``dense`` with weights (blocks of units, packed lanes, units of a block, numbers of a lane). With ``units``, the
     last block may be partial."""
+    out_dtype = out_dtype or str(data.dtype)
+    data = widened(data, lane_type(data, weight))
     numbers, block = get_const_int(weight.shape[3]), get_const_int(weight.shape[2])
     require_equal(data.shape[1], weight.shape[1] * numbers, "the summed dimensions of dense_pack")
     k = te.reduce_axis((0, weight.shape[1]), name="k")
@@ -73,7 +104,7 @@ def dense_pack_packed_lanes(
         tag="dense_pack",
         attrs={"layout_free_placeholders": [weight]},
     )
-    return add_bias(as_type(made, out_dtype or str(data.dtype)), bias)
+    return add_bias(as_type(made, out_dtype), bias)
 
 
 def batch_matmul_packed_lanes(

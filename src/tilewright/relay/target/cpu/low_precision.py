@@ -22,6 +22,7 @@ from tilewright.schedule.cpu.low_precision import (
     low_precision_conv2d_layouts,
     uses_packed_lanes,
     wanted_data_type,
+    widened_weight,
 )
 from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.schedule.cpu.matrix_unit import FEWEST, TILE, has_matrix_unit
@@ -137,15 +138,17 @@ def low_precision_conv2d(
     dtype = str(tinfos[0].dtype)
     if _is_depthwise(attrs, kernel):
         return _depthwise(attrs, inputs, data[0], kernel, dtype)
-    numbers = numbers_per_lane(dtype)
+    lane_type = _lane_type(tinfos)
+    numbers = numbers_per_lane(lane_type)
     missing = -data[0] % numbers if attrs.groups == 1 else 0
     channels = data[0] + missing
-    layouts = low_precision_conv2d_layouts(channels, kernel[0], attrs.groups, dtype)
+    layouts = low_precision_conv2d_layouts(channels, kernel[0], attrs.groups, lane_type)
     if layouts is None:
         return None
     value, weight = (
         _filled(each, 1, missing, 4, kind.dtype) for each, kind in zip(inputs, tinfos, strict=True)
     )
+    weight = _as_type(weight, tinfos[1], lane_type)
     packed_lanes = layouts.ic_bn // numbers
     outputs, depth = kernel[0] // layouts.oc_bn, (kernel[1] + missing) // layouts.ic_bn
     weight = call(
@@ -169,6 +172,18 @@ def low_precision_conv2d(
         out_layout=layouts.out_layout,
         out_dtype=attrs.out_dtype,
     )
+
+
+def _lane_type(tinfos: Sequence[Any]) -> str:
+    """The type of the numbers that lanes of the data and the weight hold: their own, or a wider one."""
+    data, weight = (str(one.dtype) for one in tinfos)
+    return widened_weight(current_cpu(), data, weight) or data
+
+
+def _as_type(weight: RelayExpr, given: Any, lane_type: str) -> RelayExpr:
+    """A weight in lanes of the data's type; int8 beside uint8 stays."""
+    is_wider = DataType(lane_type).bits > DataType(given.dtype).bits
+    return call("cast", weight, dtype=lane_type) if is_wider else weight
 
 
 def _depthwise(
@@ -211,7 +226,8 @@ def low_precision_dense(
     """A dense layer with its weight in blocks of packed lanes."""
     (rows,) = get_const_tuple([tinfos[0].shape[0]])
     units, depth = weight
-    numbers = numbers_per_lane(tinfos[0].dtype)
+    lane_type = _lane_type(tinfos)
+    numbers = numbers_per_lane(lane_type)
     in_tiles = has_matrix_unit(current_cpu(), tinfos[0].dtype) and isinstance(rows, int) and rows >= FEWEST
     missing = -depth % (numbers * TILE if in_tiles else numbers)
     packed_lanes = (depth + missing) // numbers
@@ -223,7 +239,7 @@ def low_precision_dense(
     return call(
         "nn.contrib_dense_pack",
         value,
-        _filled(packed, 0, -units % block, 2, tinfos[1].dtype),
+        _as_type(_filled(packed, 0, -units % block, 2, tinfos[1].dtype), tinfos[1], lane_type),
         units=units,
         out_dtype=attrs.out_dtype,
         weight_layout=f"NC{block}n{numbers}c",
