@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.arith.int_set import IntervalSet, IntSet, union_sets
 from tilewright.arith.int_set_eval import relax
-from tilewright.ir.expr import Call, IntImm, IterVar, Load, PrimExpr, Range, Var
+from tilewright.ir.expr import Call, IntImm, IterVar, Load, PrimExpr, Ramp, Range, Var
 from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
@@ -191,7 +191,7 @@ class _Planner(ScopedVisitor):
     def visit_store(self, node: Store) -> None:
         for part in (node.value, node.index, node.predicate):
             self.visit(part)
-        self._record(node.buffer_var, node.value.dtype, True, IntSet.vector(node.index))
+        self._record(node.buffer_var, node.value.dtype, True, _elements(node.index))
         self._leaf(node)
 
     def visit_evaluate(self, node: Evaluate) -> None:
@@ -233,7 +233,7 @@ class _Planner(ScopedVisitor):
 
     def visit_load(self, node: Load) -> None:
         self.visit(node.index)
-        self._record(node.buffer_var, node.dtype, False, IntSet.vector(node.index))
+        self._record(node.buffer_var, node.dtype, False, _elements(node.index))
 
     def visit_call(self, node: Call) -> None:
         if not (isinstance(node.op, Op) and node.op.name == "tir.tvm_access_ptr"):
@@ -251,6 +251,11 @@ class _Planner(ScopedVisitor):
         if self.shared is None or buffer in self.shared:
             assert isinstance(touched, IntervalSet)
             self._current.append(_Access(buffer, dtype, writes, self._inside, touched))
+
+
+def _elements(index: PrimExpr) -> IntSet:
+    known = index.dtype.lanes == 1 or isinstance(index, Ramp)
+    return IntSet.vector(index) if known else IntervalSet.everything()
 
 
 def _conflicts(access: _Access, pending: Iterable[_Event]) -> bool:

@@ -12,7 +12,7 @@ from enum import Enum
 
 from tilewright.arith.int_set import IntervalSet, IntSet, as_interval
 from tilewright.arith.int_set_eval import relax
-from tilewright.ir.expr import Call, IntImm, IterVar, Load, PrimExpr, Range, StringImm, Var
+from tilewright.ir.expr import Call, IntImm, IterVar, Load, PrimExpr, Ramp, Range, StringImm, Var
 from tilewright.ir.functor import free_vars
 from tilewright.ir.op import Op
 from tilewright.tir.stmt import (
@@ -226,7 +226,9 @@ class AccessAnalysis(ScopedVisitor):
     def _record(self, kind: Kind, buffer: Var, index: PrimExpr | None, fills: bool = False) -> None:
         if self.in_device and buffer.storage_scope == self.scope:
             touched = None
-            if index is not None and buffer in self._halved:
+            if buffer in self._halved and (
+                isinstance(index, Ramp) or (index is not None and index.dtype.lanes == 1)
+            ):
                 touched = relax(as_interval(IntSet.vector(index)), self._thread_ranges)
             self.current.append(Access(kind, buffer, index, fills, touched))
 
