@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tilewright.relay.frontend.caffe import from_caffe
+from tilewright.relay.frontend.caffe2 import from_caffe2
 from tilewright.relay.frontend.coreml import from_coreml
 from tilewright.relay.frontend.darknet import from_darknet
 from tilewright.relay.frontend.jax import from_jax
@@ -16,6 +18,8 @@ from tilewright.relay.frontend.torch import from_exported_program, from_fx, from
 
 __all__ = [
     "Frontend",
+    "from_caffe",
+    "from_caffe2",
     "from_coreml",
     "from_darknet",
     "from_exported_program",

@@ -81,13 +81,15 @@ def _dequantized(numbers: Array, how: Message, shape: Sequence[int], what: str) 
         table = how.lookupTableQuantization.floatValue
         if numbers.size and numbers.max() >= len(table):
             raise ModelError(f"{what} has indices outside of its table of {len(table)}")
-        return np.asarray(table, "float32")[numbers.astype("int64")]
+        return np.take(np.asarray(table, "float32"), numbers.astype("int64"))
     linear = how.linearQuantization
     scale, bias = np.asarray(linear.scale, "float32"), np.asarray(linear.bias, "float32")
     # One number for all, or one for each output channel, which comes first.
     rows = numbers.reshape(len(scale) if scale.size > 1 else 1, -1)
     made: Array = rows * (scale.reshape(-1, 1) if scale.size else 1.0)
-    return np.reshape(made + bias.reshape(-1, 1) if bias.size else made, -1)
+    if bias.size:
+        made = made + bias.reshape(-1, 1)
+    return made.reshape(-1)
 
 
 class Blobs:

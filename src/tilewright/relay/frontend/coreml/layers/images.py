@@ -228,7 +228,7 @@ def mean_variance_normalize(node: LayerNode, params: Message, data: Expr) -> Exp
     if not params.normalizeVariance:
         return centred
     variance = relay.mean(relay.multiply(centred, centred), axis=axes, keepdims=True)
-    return relay.divide(centred, relay.add(relay.sqrt(variance), node.constant(params.epsilon, data)))
+    return relay.multiply(centred, relay.rsqrt(relay.add(variance, node.constant(params.epsilon, data))))
 
 
 @LAYERS.register("l2normalize")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tilewright import relay
 from tilewright.relay.frontend.paddle.node import PaddleNode
 from tilewright.relay.frontend.paddle.registry import converter
@@ -21,7 +23,7 @@ def top_k(node: PaddleNode, data: Expr, given: Expr | None) -> tuple[Expr, Expr]
     """The largest or smallest elements along an axis, and where they are."""
     axis = node.chosen_axis("axis", -1, node.rank(data))
     count = node.known("k", given)[0]
-    made = relay.topk(
+    made: Any = relay.topk(
         data, count, axis=axis, ret_type="both", is_ascend=not node.flag("largest", True), dtype="int64"
     )
     return made[0], made[1]
