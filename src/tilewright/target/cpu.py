@@ -104,6 +104,11 @@ class CPUDescription:
         return self.multiplies_by_element and self.family == "arm"
 
     @property
+    def multiplies_halves(self) -> bool:
+        """True if a multiply-add takes float16 factors for a float32 sum, so that they need not be widened."""
+        return self.family == "aarch64" and "fp16fml" in self.features
+
+    @property
     def groups_registers(self) -> bool:
         """True if one instruction works on a group of neighbouring vector registers."""
         return self.family == "riscv"

@@ -19,7 +19,8 @@ _IMPLICATIONS: Final = {
         amx-int8 > amx-tile, amx-bf16 > amx-tile, amx-fp16 > amx-tile
     """,
     "aarch64": """
-        neon > fp-armv8, fullfp16 > fp-armv8, dotprod > neon, bf16 > neon, i8mm > neon, sve > fullfp16 neon, sve2 > sve
+        neon > fp-armv8, fullfp16 > fp-armv8, fp16fml > fullfp16, dotprod > neon, bf16 > neon, i8mm > neon,
+        sve > fullfp16 neon, sve2 > sve
     """,
     "arm": "neon > vfp3, vfp4 > vfp3, fp-armv8 > vfp4, dotprod > neon",
     "riscv": "d > f, v > d zvl128b, zvl256b > zvl128b, zvl512b > zvl256b, zvl1024b > zvl512b",

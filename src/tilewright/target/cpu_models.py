@@ -97,13 +97,13 @@ X86: Final[dict[str, CPUModel]] = {
 
 _ARM_V8 = _features("neon fp-armv8")
 _ARM_V82 = _ARM_V8 | _features("lse rdm fullfp16 dotprod")
-_ARM_V86 = _ARM_V82 | _features("bf16 i8mm")
+_ARM_V86 = _ARM_V82 | _features("bf16 i8mm fp16fml")
 _CORTEX_A72 = CPUModel(_ARM_V8, 32 << 10, 1 << 20, fma_latency=7)
 _CORTEX_A76 = CPUModel(_ARM_V82, 64 << 10, 512 << 10, 1 << 20)
 _NEOVERSE_N1 = CPUModel(_ARM_V82, 64 << 10, 1 << 20, 1 << 20, cores=32)
 # Scalable vectors are not used: code is made for fixed 128-bit vectors, of which these cores have four units.
 _NEOVERSE_V1 = CPUModel(_ARM_V86 | {"sve"}, 64 << 10, 1 << 20, 1 << 20, fma_units=4, cores=64)
-_APPLE_M1 = CPUModel(_ARM_V82, 128 << 10, 3 << 20, fma_units=4)
+_APPLE_M1 = CPUModel(_ARM_V82 | {"fp16fml"}, 128 << 10, 3 << 20, fma_units=4)
 _APPLE_M2 = CPUModel(_ARM_V86, 128 << 10, 4 << 20, fma_units=4)
 
 AARCH64: Final[dict[str, CPUModel]] = {
@@ -148,11 +148,11 @@ AARCH64: Final[dict[str, CPUModel]] = {
     "a64fx": CPUModel(
         _ARM_V8 | {"fullfp16", "lse", "rdm", "sve"}, 64 << 10, 682 << 10, fma_latency=9, cores=48
     ),
-    "ampere1": replace(_NEOVERSE_N1, features=_ARM_V86, l2_bytes=2 << 20),
+    "ampere1": replace(_NEOVERSE_N1, features=_ARM_V86 - {"fp16fml"}, l2_bytes=2 << 20),
     "carmel": CPUModel(_ARM_V8 | {"fullfp16", "lse", "rdm"}, 64 << 10, 1 << 20, 512 << 10),
     "kryo": CPUModel(_ARM_V8, 32 << 10, 512 << 10),
     "thunderx2t99": CPUModel(_ARM_V8 | {"lse", "rdm"}, 32 << 10, 256 << 10, 1 << 20, fma_latency=6, cores=32),
-    "tsv110": CPUModel(_ARM_V82, 64 << 10, 512 << 10, 1 << 20, cores=32),
+    "tsv110": CPUModel(_ARM_V82 | {"fp16fml"}, 64 << 10, 512 << 10, 1 << 20, cores=32),
     "apple-a14": _APPLE_M1,
     "apple-m1": _APPLE_M1,
     "apple-m2": _APPLE_M2,
@@ -160,11 +160,11 @@ AARCH64: Final[dict[str, CPUModel]] = {
     "apple-m4": _APPLE_M2,
     "apple-m5": _APPLE_M2,
     "apple-a12": replace(_APPLE_M1, features=_ARM_V8 | {"lse", "rdm", "fullfp16"}, fma_units=3),
-    "apple-a13": replace(_APPLE_M1, features=_ARM_V82, fma_units=3),
+    "apple-a13": replace(_APPLE_M1, fma_units=3),
     "apple-a15": _APPLE_M2,
     "apple-a16": _APPLE_M2,
     "apple-a17": _APPLE_M2,
-    "oryon-1": replace(_APPLE_M2, l1d_bytes=96 << 10, cores=12),
+    "oryon-1": replace(_APPLE_M2, features=_ARM_V86 - {"fp16fml"}, l1d_bytes=96 << 10, cores=12),
 }
 
 _ARM_V7 = _features("neon vfp3")

@@ -41,7 +41,13 @@ def _features_from_kernel(cpu_info: str) -> frozenset[str]:
     """Linux's flags under LLVM's names: ``sse4_1`` is ``sse4.1``, ``avx512_vnni`` is ``avx512vnni``."""
     match = re.search(r"^(?:flags|Features)\s*:(.*)$", cpu_info, re.MULTILINE)
     renamed = {"sse4_1": "sse4.1", "sse4_2": "sse4.2", "avx_vnni": "avxvnni", "pni": "sse3", "bmi1": "bmi"}
-    renamed |= {"asimd": "neon", "asimddp": "dotprod", "asimdhp": "fullfp16", "amx_tile": "amx-tile"}
+    renamed |= {
+        "asimd": "neon",
+        "asimddp": "dotprod",
+        "asimdhp": "fullfp16",
+        "asimdfhm": "fp16fml",
+        "amx_tile": "amx-tile",
+    }
     renamed |= {"amx_int8": "amx-int8", "amx_bf16": "amx-bf16", "abm": "lzcnt"}
     flags = match.group(1).split() if match else []
     return frozenset(renamed.get(flag, flag.replace("avx512_", "avx512")) for flag in flags)

@@ -90,7 +90,7 @@ def host_passes(target: Target, host: Target) -> list[Pass]:
         passes.append(SkipAssert())
     if host.kind.name == "llvm" and describe_cpu(host).multiplies_by_element:
         cpu = describe_cpu(host)
-        passes.append(LoadScalarsTogether(cpu.vector_bits, cpu.loads_scalars_together))
+        passes.append(LoadScalarsTogether(cpu.vector_bits, cpu.loads_scalars_together, cpu.multiplies_halves))
     return [
         *passes,
         LowerTVMBuiltin(),

@@ -85,10 +85,13 @@ def test_a_guarded_load_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "count"), [("float16", 1), ("int8", 4)], ids=["widened numbers", "words of packed lanes"]
+    ("kind", "count", "keeps_float16"),
+    [("float16", 1, False), ("float16", 1, True), ("int8", 4, False)],
+    ids=["widened numbers", "numbers that stay narrow", "words of packed lanes"],
 )
-def test_other_factors(kind: str, count: int) -> None:
-    """Factors that are widened are loaded and widened as a vector; words of four bytes are loaded as words."""
+def test_other_factors(kind: str, count: int, keeps_float16: bool) -> None:
+    """Factors that are widened are loaded and widened as a vector, or each where it is used; words of four bytes are
+    loaded as words."""
     x = tir.decl_buffer((16,), kind, "x")
     y = tir.decl_buffer((8,), "float32" if count == 1 else "int32", "y")
     total, place = tir.Var("total", POINTER), tir.Ramp(0, 1, 8)
@@ -108,8 +111,10 @@ def test_other_factors(kind: str, count: int) -> None:
     parameters = [tir.Var(name, "handle") for name in "xy"]
     function = tir.PrimFunc(parameters, body, buffer_map=dict(zip(parameters, (x, y), strict=True)))
     before = tvm.IRModule({"f": function})
-    after = LoadScalarsTogether(128, also_float32=False)(before)
+    after = LoadScalarsTogether(128, also_float32=False, keeps_float16=keeps_float16)(before)
     assert loads_of(after) == [4] * count
+    widened = [part.dtype.lanes for part in post_order(after["f"].body) if isinstance(part, tir.Cast)]
+    assert widened == ([] if count > 1 else [8] * 4 if keeps_float16 else [4])
     values = np.arange(-8, 8).astype(kind)
     results = []
     for module in (before, after):

@@ -15,6 +15,7 @@ from tilewright.codegen.llvm import division, memory
 from tilewright.codegen.llvm.calls import CALLS, Handler, call_function
 from tilewright.codegen.llvm.convert import convert, rounded_to_unsigned
 from tilewright.codegen.llvm.emitter import NON_INDEX_BITS, Emitter
+from tilewright.codegen.llvm.half_products import half_product, is_half_product
 from tilewright.codegen.llvm.indices import is_pure_index
 from tilewright.codegen.llvm.packed_lanes import dot_product, is_dot_product
 from tilewright.codegen.llvm.types import float_constant, integer_constant, splat
@@ -121,6 +122,8 @@ class ExpressionEmitter(Emitter):
             for product, addend in ((node.b, node.a), (node.a, node.b)):
                 if is_dot_product(product):
                     return dot_product(self, product, addend)
+                if isinstance(product, Mul) and is_half_product(self.machine, product):
+                    return half_product(self, product, addend)
                 if isinstance(product, Mul) and self._fuses(product):
                     kind = self.types.register(dtype)
                     operands = [(kind, self.visit(part)) for part in (product.a, product.b, addend)]

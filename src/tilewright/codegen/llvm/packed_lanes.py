@@ -246,14 +246,14 @@ def _in_pieces(
     while first < dtype.lanes:
         left = dtype.lanes - first
         lanes = next((size for size in (16, 8, 4) if size <= min(most, left)), 4)
-        pieces = [_piece(emitter, operand, kind, first, lanes) for operand, kind in operands]
+        pieces = [piece(emitter, operand, kind, first, lanes) for operand, kind in operands]
         kind = emitter.types.register(dtype.with_lanes(lanes))
         made.append((multiply(emitter, kind, lanes, pieces[0], pieces[1:]), lanes))
         first += lanes
-    return _joined(emitter, made, dtype)
+    return joined(emitter, made, dtype)
 
 
-def _piece(emitter: Emitter, operand: str, dtype: DataType, first: int, lanes: int) -> str:
+def piece(emitter: Emitter, operand: str, dtype: DataType, first: int, lanes: int) -> str:
     """Some lanes of a vector, whatever beyond its end."""
     kind = emitter.types.register(dtype)
     if dtype.lanes == 1:
@@ -265,7 +265,7 @@ def _piece(emitter: Emitter, operand: str, dtype: DataType, first: int, lanes: i
     return emitter.function.value(f"shufflevector {kind} {operand}, {kind} poison, <{lanes} x i32> <{picks}>")
 
 
-def _joined(emitter: Emitter, pieces: list[tuple[str, int]], dtype: DataType) -> str:
+def joined(emitter: Emitter, pieces: list[tuple[str, int]], dtype: DataType) -> str:
     """Vectors one after the other, as many lanes as the type has."""
     if dtype.lanes == 1:
         return emitter.lane(pieces[0][0], dtype.with_lanes(pieces[0][1]), 0)

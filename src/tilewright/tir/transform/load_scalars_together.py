@@ -52,6 +52,7 @@ class _Row:
     base: PrimExpr | None
     factors: dict[int, list[Broadcast]]
     first: dict[int, int]
+    keeps_float16: bool
 
     def has(self, base: PrimExpr | None) -> bool:
         if base is None or self.base is None:
@@ -69,7 +70,7 @@ class _Row:
             for number, load in enumerate(loads)
         ]
         if isinstance(value, Cast):
-            return Cast(value.dtype.with_lanes(lanes), wide[0])
+            return wide[0] if self.keeps_float16 else Cast(value.dtype.with_lanes(lanes), wide[0])
         if isinstance(value, Call):
             return Call(value.dtype.with_lanes(lanes), value.op, wide, value.span)
         return wide[0]
@@ -87,10 +88,9 @@ class _Picked(Mutator):
 
 
 class _Loader(StmtMutator):
-    def __init__(self, vector_bits: int, also_float32: bool) -> None:
+    def __init__(self, options: LoadScalarsTogether) -> None:
         super().__init__()
-        self.vector_bits = vector_bits
-        self.also_float32 = also_float32
+        self.options = options
         self.allocated: set[Var] = set()
 
     def visit_allocate(self, node: Allocate) -> Stmt:
@@ -115,19 +115,22 @@ class _Loader(StmtMutator):
         stored = {store.buffer_var for store in run}
         picks: dict[int, PrimExpr] = {}
         loads: dict[int, list[tuple[Var, PrimExpr]]] = {}
-        for row in _rows(run, self.also_float32):
+        for row in _rows(run, self.options):
             if row.buffer in stored:
                 continue
             value = next(iter(row.factors.values()))[0].value
-            lanes, step = self.vector_bits // value.dtype.bits, len(_loads(value) or ())
+            lanes, step = self.options.vector_bits // value.dtype.bits, len(_loads(value) or ())
             for start in _windows(sorted(row.factors), lanes, step):
-                vector = Var("scalars", value.dtype.with_lanes(lanes))
+                loaded = row.vector(start, lanes)
+                vector = Var("scalars", loaded.dtype)
                 places = [start + lane * step for lane in range(lanes)]
                 for lane, place in enumerate(places):
                     for factor in row.factors[place]:
-                        picks[id(factor)] = Shuffle([vector], [lane] * factor.lanes)
+                        picked = Shuffle([vector], [lane] * factor.lanes)
+                        is_narrow = loaded.dtype.element != factor.dtype.element
+                        picks[id(factor)] = Cast(factor.dtype, picked) if is_narrow else picked
                 needed = min(row.first[place] for place in places)
-                loads.setdefault(needed, []).append((vector, row.vector(start, lanes)))
+                loads.setdefault(needed, []).append((vector, loaded))
         if not picks:
             return run
         body: Stmt | None = None
@@ -139,13 +142,13 @@ class _Loader(StmtMutator):
         return [] if body is None else [body]
 
 
-def _rows(run: Sequence[Store], also_float32: bool) -> list[_Row]:
+def _rows(run: Sequence[Store], options: LoadScalarsTogether) -> list[_Row]:
     """The broadcasts of the stores' products, by the place that they are near to."""
     rows: dict[tuple[Var, str, int], list[_Row]] = {}
     for number, store in enumerate(run):
         for factor in _factors(store.value):
             loads = _loads(factor.value)
-            if loads is None or (isinstance(factor.value, Load) and not also_float32):
+            if loads is None or (isinstance(factor.value, Load) and not options.also_float32):
                 continue
             base, distance = _split(loads[0].index)
             form = f"{type(factor.value).__name__} {loads[0].dtype} {factor.value.dtype}"
@@ -153,7 +156,7 @@ def _rows(run: Sequence[Store], also_float32: bool) -> list[_Row]:
             same = rows.setdefault(key, [])
             row = next((one for one in same if one.has(base)), None)
             if row is None:
-                row = _Row(key[0], base, {}, {})
+                row = _Row(key[0], base, {}, {}, options.keeps_float16)
                 same.append(row)
             row.factors.setdefault(distance, []).append(factor)
             row.first.setdefault(distance, number)
@@ -221,11 +224,13 @@ def _windows(distances: Sequence[int], lanes: int, step: int) -> list[int]:
 @dataclass(frozen=True)
 class LoadScalarsTogether(PrimFuncPass):
     """Loads neighbouring factors of unrolled products as vectors of ``vector_bits``; those of float32, which LLVM can
-    see to itself on some machines, only if ``also_float32``."""
+    see to itself on some machines, only if ``also_float32``. Those of float16 are widened after they were picked if
+    ``keeps_float16``: for machines that multiply them as they are."""
 
     vector_bits: int
     also_float32: bool = True
+    keeps_float16: bool = False
     name = "tir.LoadScalarsTogether"
 
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
-        return function.with_body(_Loader(self.vector_bits, self.also_float32).visit(function.body))
+        return function.with_body(_Loader(self).visit(function.body))
