@@ -11,7 +11,7 @@ from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.contraction import Contraction, classify, vector_position
 from tilewright.schedule.cpu.dot_products import schedule_dot_products
 from tilewright.schedule.cpu.graph import MaterializedStage
-from tilewright.schedule.cpu.injective import schedule_injective_root
+from tilewright.schedule.cpu.injective import schedule_injective_inside, schedule_injective_root
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.cpu.matrix_unit import matrix_tile
 from tilewright.schedule.cpu.row_reduction import row_reduction_axes
@@ -65,12 +65,15 @@ def schedule_reduction(
         return
     sizes, packed_lanes = matrix or (tile_sizes(materialized, found, lanes, cpu), 0)
     leading = _leading(materialized, found, producers, shared, sizes, cpu)
-    place = tile_stages(*stages, materialized, found, sizes, cpu, leading, packed_lanes)
+    slice_tiles = 0
+    if not leading and not packed_lanes:
+        leading, slice_tiles = _slices_of_rows(materialized, found, producers, sizes, cpu)
+    place = tile_stages(*stages, materialized, found, sizes, cpu, leading, packed_lanes, slice_tiles)
     for producer in producers:
         if place is None:
             schedule_injective_root(producer, cpu)
         else:
-            _inside(producer, stages[0], place, cpu)
+            schedule_injective_inside(producer, stages[0], place, cpu)
 
 
 def _columns_fit(materialized: MaterializedStage, vector: int, lanes: int, has_rows: bool) -> bool:
@@ -193,33 +196,57 @@ def _leading(
     cpu: CPUDescription,
 ) -> list[int]:
     """The axes along which producers are computed slice by slice, right before use: those that all producers share, if
-    there are enough slices for the cores and a slice fits in L2."""
-    if not producers or found.is_product:
+    there are enough slices for the cores and a slice fits in L2. Of a product, batches and groups: along its other axes
+    a slice would be computed once for every panel."""
+    if not producers:
         return []
     axes = materialized.compute.axes
     positions = [position for position in shared if sizes[position] == 1]
+    if found.is_product:
+        positions = [position for position in positions if position in found.batch_axes]
     slices = prod(extent_of(axes[position]) for position in positions)
-    needed = sum(producer.elements() * producer.operation.output(0).dtype.bits // 8 for producer in producers)
-    inside = slices >= cpu.cores and needed // slices <= cpu.l2_bytes // 2
+    inside = slices >= cpu.cores and _bytes_of(producers) // slices <= cpu.l2_bytes // 2
     if positions and slices > 1:
         inside = decide("producers_inside", inside, lambda: [True, False])
     return positions if inside else []
 
 
-def _inside(producer: MaterializedStage, parent: Stage, place: IterVar, cpu: CPUDescription) -> None:
-    """Computes a producer slice by slice inside another stage's loop."""
-    producer.stage.compute_at(parent, place)
-    axes = producer.compute.axes
-    inner = axes[-1] if axes else None
-    extent = constant_extent(inner) if inner is not None else None
-    lanes = lanes_of(cpu, producer.operation.output(0).dtype)
-    if inner is None or extent is None or extent < 2:
-        return
-    if extent <= 4 * lanes:
-        producer.stage.vectorize(inner)
-    else:
-        _, part = producer.stage.split(inner, factor=lanes)
-        producer.stage.vectorize(part)
+def _bytes_of(producers: Sequence[MaterializedStage]) -> int:
+    return sum(producer.elements() * producer.operation.output(0).dtype.bits // 8 for producer in producers)
+
+
+def _slices_of_rows(
+    materialized: MaterializedStage,
+    found: Contraction,
+    producers: Sequence[MaterializedStage],
+    sizes: Sequence[int],
+    cpu: CPUDescription,
+) -> tuple[list[int], int]:
+    """The row axis along which the producers of a product (the padding of a convolution) are computed slice by slice,
+    and the tiles of a slice; none if they are computed at once.
+
+    A core then reads what it has just written to its L1 or L2, instead of what another core wrote. Every slice reads
+    all panels, so these have to fit in L2. Neighbouring slices overlap by the window's height: a slice has at least as
+    many rows as the overlap, which is computed twice.
+    """
+    if not producers or not found.is_product or len(found.row_axes) < 2:
+        return [], 0
+    position = found.row_axes[1]
+    extent = constant_extent(materialized.compute.axes[position])
+    if extent is None or any(constant_extent(axis) is None for axis in materialized.compute.axes):
+        return [], 0
+    count = -(-extent // sizes[position])
+    axis = materialized.compute.axes[position]
+    overlap = max(read.overlap(axis, materialized.compute.reduce_axis) for read in found.scalars)
+    least = max(1, -(-overlap // sizes[position]))
+    fitting = [size for size in range(least, count // 2 + 1) if count % size == 0]
+    if not fitting or found.panel_bytes > cpu.l2_bytes // 2:
+        return [], 0
+    tiles = fitting[0]
+    inside = count // tiles >= cpu.cores and _bytes_of(producers) * 2 * tiles // count <= cpu.l2_bytes // 2
+    if not decide("producers_in_slices", inside, lambda: [True, False]):
+        return [], 0
+    return [position], tiles
 
 
 def _in_plain_loops(

@@ -61,13 +61,15 @@ def tile_stages(
     cpu: CPUDescription,
     first: Sequence[int] = (),
     packed_lanes: int = 0,
+    slice_tiles: int = 0,
     within: bool = False,
 ) -> IterVar | None:
     """Schedule both stages with tiles of these sizes, one for each data axis.
 
     ``first`` are the axes of the outermost loops, which are parallel; the fused loop is returned, for producers to be
-    attached to. With ``packed_lanes``, the matrix unit computes a tile, with so many packed lanes per step. ``within``:
-    the stage is a block of another one, which has decided about the loops around the tiles.
+    attached to. With ``packed_lanes``, the matrix unit computes a tile, with so many packed lanes per step. With
+    ``slice_tiles``, an iteration of the last of those loops has so many tiles along its axis. ``within``: the stage is
+    a block of another one, which has decided about the loops around the tiles.
     """
     axes = list(result.op.axis)
     outer: dict[int, OuterLoop] = {}
@@ -85,12 +87,13 @@ def tile_stages(
             inner[position] = part
     order = _tile_order(found, range(len(axes)))
     inner_axes = [inner[position] for position in order if position in inner]
-    loops, panel_loops = _outer_order(result, materialized, found, outer, sizes, cpu, first, within)
+    slices = _sliced(result, outer, first[-1], slice_tiles) if slice_tiles else None
+    loops, panel_loops = _outer_order(result, materialized, found, outer, sizes, cpu, first, within, slices)
     result.reorder(*[loop.axis for loop in loops], *inner_axes)
     packed = panel_loops and is_scattered(materialized, found, sizes)
     if panel_loops and _can_pack(reduction, found) and _rows_are_apart(materialized, found, sizes):
         packed = decide("pack", bool(packed), lambda: [True, False])
-    leading = len([number for number in first if number in outer])
+    leading = 1 if slices is not None else len([number for number in first if number in outer])
     shared, panel_place, place = _parallel(
         result, materialized, loops, cpu, leading, panel_loops if packed else 0
     )
@@ -113,6 +116,15 @@ def tile_stages(
         prefetch = _prefetches_panels(materialized, found, sizes, cpu)
         _reduce_in_tile(reduction, materialized, found, sizes, lanes, prefetch, cpu)
     return shared
+
+
+def _sliced(result: Stage, outer: dict[int, OuterLoop], position: int, tiles: int) -> OuterLoop:
+    """Splits a loop around the tiles into slices of so many; returns the loop over slices."""
+    loop = outer[position]
+    assert loop.count is not None and loop.count % tiles == 0
+    slices, part = result.split(loop.axis, factor=tiles)
+    outer[position] = OuterLoop(part, tiles, loop.is_cut)
+    return OuterLoop(slices, loop.count // tiles, False)
 
 
 def has_likely(materialized: MaterializedStage) -> bool:
@@ -144,10 +156,11 @@ def _outer_order(
     cpu: CPUDescription,
     first: Sequence[int],
     within_block: bool,
+    slices: OuterLoop | None,
 ) -> tuple[list[OuterLoop], int]:
     """The loops around the tiles, outermost first, and how many of them select the panel; 0 if none do."""
-    leading = [outer[position] for position in first if position in outer]
-    rest = [position for position in outer if position not in first]
+    leading = [outer[position] for position in first if position in outer] if slices is None else [slices]
+    rest = [position for position in outer if position not in first or slices is not None]
     if not found.is_product:
         return leading + [outer[position] for position in rest], 0
     batch = [outer[position] for position in rest if position in found.batch_axes]
