@@ -8,7 +8,7 @@ from typing import Final
 
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.access import constant_extent, extent_of
-from tilewright.schedule.cpu.contraction import Contraction, classify, vector_position
+from tilewright.schedule.cpu.contraction import Contraction, bytes_of_read, classify, vector_position
 from tilewright.schedule.cpu.dot_products import schedule_dot_products
 from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.injective import schedule_injective_inside, schedule_injective_root
@@ -17,7 +17,7 @@ from tilewright.schedule.cpu.matrix_unit import matrix_tile
 from tilewright.schedule.cpu.row_reduction import row_reduction_axes
 from tilewright.schedule.cpu.split_reduction import reduction_split_of, schedule_split_reduction
 from tilewright.schedule.cpu.tile_model import Tile, TileProblem, choose_tile, ranked_tiles
-from tilewright.schedule.cpu.tile_schedule import tile_stages, window_of
+from tilewright.schedule.cpu.tile_schedule import is_scattered, tile_stages, window_of
 from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule
@@ -25,6 +25,8 @@ from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
 
 GATHERING_ROWS: Final = 4
+SLICES: Final = 8
+"""Slices of an image's rows, if there are enough rows."""
 TILES_TO_TRY: Final = 32
 """Of the register tiles, as the model ranks them, those that a tuner may choose from."""
 
@@ -65,10 +67,11 @@ def schedule_reduction(
         return
     sizes, packed_lanes = matrix or (tile_sizes(materialized, found, lanes, cpu), 0)
     leading = _leading(materialized, found, producers, shared, sizes, cpu)
-    slice_tiles = 0
+    slices = None
     if not leading and not packed_lanes:
-        leading, slice_tiles = _slices_of_rows(materialized, found, producers, sizes, cpu)
-    place = tile_stages(*stages, materialized, found, sizes, cpu, leading, packed_lanes, slice_tiles)
+        slices = _slices_of_rows(materialized, found, producers, sizes, cpu)
+        leading = [slices[0]] if slices and producers else []
+    place = tile_stages(*stages, materialized, found, sizes, cpu, leading, packed_lanes, slices)
     for producer in producers:
         if place is None:
             schedule_injective_root(producer, cpu)
@@ -221,32 +224,46 @@ def _slices_of_rows(
     producers: Sequence[MaterializedStage],
     sizes: Sequence[int],
     cpu: CPUDescription,
-) -> tuple[list[int], int]:
-    """The row axis along which the producers of a product (the padding of a convolution) are computed slice by slice,
-    and the tiles of a slice; none if they are computed at once.
+) -> tuple[int, int] | None:
+    """The row axis of which the outermost loop takes one slice after another, and the tiles of a slice; none if the
+    outermost loops are others.
 
-    A core then reads what it has just written to its L1 or L2, instead of what another core wrote. Every slice reads
-    all panels, so these have to fit in L2. Neighbouring slices overlap by the window's height: a slice has at least as
-    many rows as the overlap, which is computed twice.
+    Cores that share the rows of all images read what they have written themselves, which is in their own L1 and L2,
+    from layer to layer, and the padding of a convolution is computed slice by slice. Every slice reads all panels:
+    these have to fit in L2, and to be fewer bytes than the image. Neighbouring slices overlap by the window's height: a
+    slice has at least as many rows as the overlap, of which the padding is computed twice.
     """
-    if not producers or not found.is_product or len(found.row_axes) < 2:
-        return [], 0
+    if len(found.row_axes) < 2 or found.gathers or is_scattered(materialized, found, sizes):
+        return None
+    compute = materialized.compute
     position = found.row_axes[1]
-    extent = constant_extent(materialized.compute.axes[position])
-    if extent is None or any(constant_extent(axis) is None for axis in materialized.compute.axes):
-        return [], 0
+    axis = compute.axes[position]
+    extent = constant_extent(axis)
+    if extent is None or any(constant_extent(one) is None for one in compute.axes):
+        return None
+    images = (
+        found.scalars if found.is_product else tuple(read for read in found.panel if read.moves_with(axis))
+    )
+    if not images or (producers and not found.is_product):
+        return None
     count = -(-extent // sizes[position])
-    axis = materialized.compute.axes[position]
-    overlap = max(read.overlap(axis, materialized.compute.reduce_axis) for read in found.scalars)
+    overlap = max(read.overlap(axis, compute.reduce_axis) for read in images)
     least = max(1, -(-overlap // sizes[position]))
     fitting = [size for size in range(least, count // 2 + 1) if count % size == 0]
-    if not fitting or found.panel_bytes > cpu.l2_bytes // 2:
-        return [], 0
-    tiles = fitting[0]
-    inside = count // tiles >= cpu.cores and _bytes_of(producers) * 2 * tiles // count <= cpu.l2_bytes // 2
-    if not decide("producers_in_slices", inside, lambda: [True, False]):
-        return [], 0
-    return [position], tiles
+    panel_bytes = found.panel_bytes if found.is_product else 0
+    image_bytes = sum(bytes_of_read(read) for read in {id(one.tensor): one for one in images}.values())
+    if not fitting or panel_bytes > min(cpu.l2_bytes // 2, image_bytes):
+        return None
+    if producers:
+        tiles = fitting[0]
+        fits = count // tiles >= cpu.cores and image_bytes * 2 * tiles // count <= cpu.l2_bytes // 2
+    else:
+        sizes_of_slices = [size for size in fitting if count // size >= SLICES] if found.is_product else []
+        tiles = max(sizes_of_slices, default=1)
+        fits = image_bytes > cpu.l1d_bytes
+    if not decide("slices_of_rows", fits, lambda: [True, False]):
+        return None
+    return position, tiles
 
 
 def _in_plain_loops(
