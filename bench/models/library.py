@@ -16,6 +16,7 @@ from models.recipe import SEED, Recipe, image, seeded
 from models.zoo_vision import enliven
 
 SIDE = 224
+LEAST_VARIANCE = 0.01
 
 TIMM = {
     "resnext50": "resnext50_32x4d",
@@ -51,9 +52,14 @@ def googlenet() -> nn.Module:
 
 def with_weights(model: nn.Module) -> nn.Module:
     """Weights with plausible values: a model without batch norms keeps those that it was initialised with."""
-    if any(isinstance(module, nn.BatchNorm2d) for module in model.modules()):
-        return seeded(lambda: model, image(SIDE))
-    return enliven(model)
+    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+    if not norms:
+        return enliven(model)
+    made = seeded(lambda: model, image(SIDE))
+    for norm in norms:
+        # The variance of two single pixels may be tiny, and the norm would amplify rounding errors by its inverse.
+        norm.running_var.clamp_(min=LEAST_VARIANCE)
+    return made
 
 
 def made(name: str) -> nn.Module:

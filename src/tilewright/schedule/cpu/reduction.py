@@ -12,6 +12,7 @@ from tilewright.schedule.cpu.contraction import Contraction, bytes_of_read, clas
 from tilewright.schedule.cpu.dot_products import schedule_dot_products
 from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.injective import schedule_injective_inside, schedule_injective_root
+from tilewright.schedule.cpu.loops import PLANNED_CORES
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.cpu.matrix_unit import matrix_tile
 from tilewright.schedule.cpu.row_reduction import row_reduction_axes
@@ -25,8 +26,6 @@ from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
 
 GATHERING_ROWS: Final = 4
-SLICES: Final = 8
-"""Slices of an image's rows, if there are enough rows."""
 TILES_TO_TRY: Final = 32
 """Of the register tiles, as the model ranks them, those that a tuner may choose from."""
 
@@ -258,7 +257,9 @@ def _slices_of_rows(
         tiles = fitting[0]
         fits = count // tiles >= cpu.cores and image_bytes * 2 * tiles // count <= cpu.l2_bytes // 2
     else:
-        sizes_of_slices = [size for size in fitting if count // size >= SLICES] if found.is_product else []
+        sizes_of_slices = (
+            [size for size in fitting if count // size >= PLANNED_CORES] if found.is_product else []
+        )
         tiles = max(sizes_of_slices, default=1)
         fits = image_bytes > cpu.l1d_bytes
     if not decide("slices_of_rows", fits, lambda: [True, False]):
