@@ -11,7 +11,7 @@ from tests.compile.test_cache import TARGET, loops
 
 import tilewright as tvm
 from tilewright.compile import UnitRequest, compile_units, link
-from tilewright.compile.units import RemoteLowering, context_from_json, context_to_json
+from tilewright.compile.units import RemoteLowering, context_from_json, context_to_json, watched
 from tilewright.compile.workers import WorkerPool
 from tilewright.support.errors import InternalError, TilewrightError
 
@@ -31,9 +31,8 @@ def request(name: str, addend: float, **more: object) -> UnitRequest:
 def test_all_units_are_there_by_name() -> None:
     """And linked they run; progress is told."""
     told: list[tuple[int, int]] = []
-    units, report = compile_units(
-        [request("f", 1.0), request("g", 2.0)], TARGET, lambda *counts: told.append(counts)
-    )
+    with watched(lambda *counts: told.append(counts)):
+        units, report = compile_units([request("f", 1.0), request("g", 2.0)], TARGET)
     assert (report.compiled, report.cached) == (2, 0) and told == [(1, 2), (2, 2)]
     module = link(list(units.values()), TARGET)
     for name, expected in (("f", 1.0), ("g", 2.0)):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 
 from tilewright.codegen import generator_for
@@ -81,10 +83,22 @@ def _from_cache(request: UnitRequest) -> Unit | None:
     return None if key is None else cache.find_unit(key)
 
 
-def compile_units(
-    requests: Sequence[UnitRequest], host: Target, on_done: Callable[[int, int], None] | None = None
-) -> tuple[dict[str, Unit], CacheReport]:
-    """The units by name. ``on_done`` is told how many are done, and of how many."""
+_WATCHER: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher_of_units", default=None)
+
+
+@contextmanager
+def watched(watcher: Callable[[int, int], None]) -> Iterator[None]:
+    """Inside, the watcher is told how many units of a program are compiled, and of how many, after each of them."""
+    token = _WATCHER.set(watcher)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(token)
+
+
+def compile_units(requests: Sequence[UnitRequest], host: Target) -> tuple[dict[str, Unit], CacheReport]:
+    """The units by name; see ``watched`` for those who wait."""
+    watcher = _WATCHER.get()
     if not all(generator_for(request.target).links_separate_code for request in requests):
         return _compile_together(requests, host), CacheReport(len(requests), 0)
     units: dict[str, Unit] = {}
@@ -98,8 +112,8 @@ def compile_units(
     def tell(_: int = 0) -> None:
         nonlocal done
         done += 1
-        if on_done is not None:
-            on_done(done, len(requests))
+        if watcher is not None:
+            watcher(done, len(requests))
 
     elsewhere = [request for request in missing if request.remote is not None] if has_workers() else []
     for request, outcome in zip(elsewhere, _in_workers(elsewhere, tell), strict=True):

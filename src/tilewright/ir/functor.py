@@ -114,19 +114,23 @@ def post_order(root: Node) -> list[Node]:
     """Every distinct node below and including ``root``, children first. Iterative, and linear in the size of
     the graph."""
     order: list[Node] = []
-    seen: set[int] = set()
-    stack: list[tuple[Node, bool]] = [(root, False)]
-    while stack:
-        current, expanded = stack.pop()
-        if expanded:
-            order.append(current)
-        elif id(current) not in seen:
-            seen.add(id(current))
-            stack.append((current, True))
-            children = current.children()
-            for position in range(len(children) - 1, -1, -1):
-                if id(children[position]) not in seen:
-                    stack.append((children[position], False))
+    seen = {id(root)}
+    path, pending = [root], [iter(root.children())]
+    while pending:
+        for child in pending[-1]:
+            key = id(child)
+            if key in seen:
+                continue
+            seen.add(key)
+            children = child.children()
+            if children:
+                path.append(child)
+                pending.append(iter(children))
+                break
+            order.append(child)
+        else:
+            pending.pop()
+            order.append(path.pop())
     return order
 
 

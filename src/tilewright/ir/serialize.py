@@ -17,6 +17,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from enum import IntEnum
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -58,6 +59,7 @@ def node_classes() -> dict[str, type[Node]]:
     return found
 
 
+@cache
 def kind_name(node_class: type[Any]) -> str:
     """The name of a class with its level, which tells the variables of loops and of graphs apart: ``ir.Var``."""
     return f"{node_class.__module__.removeprefix('tilewright.').split('.')[0]}.{node_class.__name__}"
@@ -77,9 +79,14 @@ def _is_saved(slot: str) -> bool:
     return slot != "span" and not slot.startswith("_")
 
 
+@cache
+def _slots_of(node_class: type[Node]) -> tuple[str, ...]:
+    return tuple(name for name in all_slots(node_class) if _is_saved(name))
+
+
 def _saved_slots(node: Node) -> list[str]:
     """The slots that make up a node, in order."""
-    return [name for name in all_slots(type(node)) if _is_saved(name) and hasattr(node, name)]
+    return [name for name in _slots_of(type(node)) if hasattr(node, name)]
 
 
 def _parts(value: Any) -> list[Any]:
@@ -101,6 +108,8 @@ def _parts(value: Any) -> list[Any]:
 
 def _key(value: Any) -> Any:
     """Plain values are shared by value, everything else by identity."""
+    if isinstance(value, Node):
+        return id(value)
     if isinstance(value, DataType):
         return ("dtype", str(value))
     if isinstance(value, _PLAIN) and not isinstance(value, IntEnum):
@@ -131,14 +140,15 @@ class _Writer:
                     raise SerializationError(
                         f"a {type(value).__name__} contains itself: it cannot be written as JSON"
                     )
-                begun.add(key)
                 parts = _parts(value)
                 self.alive.append((value, parts))
-                stack.append((value, parts))
-                stack.extend((part, None) for part in reversed(parts) if _key(part) not in self.numbers)
-            else:
-                self.entries.append(self.entry(value, [self.numbers[_key(part)] for part in parts]))
-                self.numbers[key] = len(self.entries) - 1
+                if parts:
+                    begun.add(key)
+                    stack.append((value, parts))
+                    stack.extend((part, None) for part in reversed(parts) if _key(part) not in self.numbers)
+                    continue
+            self.entries.append(self.entry(value, [self.numbers[_key(part)] for part in parts]))
+            self.numbers[key] = len(self.entries) - 1
         return self.numbers[_key(root)]
 
     def entry(self, value: Any, parts: list[int]) -> dict[str, Any]:

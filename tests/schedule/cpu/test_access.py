@@ -51,3 +51,29 @@ def test_an_index_that_depends_on_data_is_unknown() -> None:
 def test_sizes_that_are_not_constant_are_assumed(size: object, expected: int) -> None:
     """Every unknown is taken for the same number, and expressions follow."""
     assert assumed(te.placeholder((size,), name="x").shape[0]) == expected
+
+
+def window_read(stride: int, taps: int) -> tuple[Read, te.Tensor]:
+    x = te.placeholder((8, 40), name="x")
+    tap, one = te.reduce_axis((0, taps), name="tap"), te.reduce_axis((0, 1), name="one")
+    out = te.compute(
+        (8, 9), lambda c, h: te.sum(x[c // 1 + one, h * stride + tap], axis=[tap, one]), name="out"
+    )
+    (found,) = reads_of(out.op)
+    return found, out
+
+
+@pytest.mark.parametrize(
+    ("stride", "taps", "expected"), [(1, 3, 2), (2, 3, 1), (2, 2, 0), (1, 1, 0), (1, 7, 6)]
+)
+def test_the_overlap_of_windows(stride: int, taps: int, expected: int) -> None:
+    """A window of three rows shares two with its neighbours, with a stride of two one."""
+    read, out = window_read(stride, taps)
+    assert read.overlap(out.op.axis[1], out.op.reduce_axis) == expected
+    assert read.overlap(out.op.axis[0], out.op.reduce_axis) == 0
+
+
+def test_the_place_of_an_axis_in_the_indices() -> None:
+    """Also where a division by one and an axis of one step stand beside it; not where a window moves."""
+    read, out = window_read(1, 3)
+    assert read.place_of(out.op.axis[0]) == 0 and read.place_of(out.op.axis[1]) is None

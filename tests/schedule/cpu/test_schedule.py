@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -170,6 +171,40 @@ def test_large_elementwise_work_is_parallel_and_in_vectors() -> None:
     out = te.compute(x.shape, lambda *i: te.exp(x(*i)), name="out")
     loops = Loops(schedule_default(out), [x, out])
     assert loops.parallel == 1 and loops.widest_store >= 16
+
+
+def padded_convolution(channels: int, groups: int, size: int, stride: int) -> tuple[Tensor, list[Tensor]]:
+    x = placeholder(1, channels // 16, size, size, 16)
+    w = placeholder(channels // 16, channels // 16 // groups, 3, 3, 16, 16, name="w")
+    return topi.nn.conv2d_NCHWc(x, w, stride, 1, 1, "NCHW16c", "NCHW16c"), [x, w]
+
+
+@pytest.mark.parametrize(
+    ("channels", "groups", "size", "stride", "most"),
+    [(64, 4, 28, 2, 29 * 29 * 16), (32, 1, 28, 2, 5 * 29 * 32), (32, 1, 20, 1, 6 * 22 * 32)],
+)
+def test_padding_is_computed_in_slices(channels: int, groups: int, size: int, stride: int, most: int) -> None:
+    """By groups, or by rows with those that the windows reach into: in the parallel loop that reads it."""
+    out, inputs = padded_convolution(channels, groups, size, stride)
+    with tvm.target.Target("llvm -mcpu=skylake-avx512 -num-cores=2"):
+        loops = Loops(schedule_default(out), [*inputs, out])
+    (elements,) = re.findall(r"pad_temp = T.allocate\(\[(\d+)\]", loops.text)
+    assert int(elements) <= most and loops.parallel == 1
+    check_against_plain_loops(schedule_default, out, random_feeds(*inputs))
+
+
+@pytest.mark.parametrize("cores", [2, 16])
+def test_parallel_loops_do_not_depend_on_the_number_of_cores(cores: int) -> None:
+    """Code that was made for two cores has iterations for sixteen."""
+    x = placeholder(6, 40, 40, 16)
+    out = te.compute(x.shape, lambda *i: te.exp(x(*i)) + te.max(x(*i), 0.0), name="out")
+    x2 = placeholder(1, 6, 40, 40, 16, name="images")
+    pooled = topi.nn.pool2d(x2, [2, 2], [1, 1], [1, 1], [0, 0, 0, 0], "max", layout="NCHW16c")
+    for tensors in ([x, out], [x2, pooled]):
+        with tvm.target.Target(f"llvm -mcpu=skylake-avx512 -num-cores={cores}"):
+            text = Loops(schedule_default(tensors[-1]), tensors).text
+        (count,) = re.findall(r"T.parallel\((\d+)\)", text)
+        assert int(count) >= 16
 
 
 def test_small_work_stays_on_one_thread() -> None:

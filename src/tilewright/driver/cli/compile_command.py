@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilewright.compile.units import watched
 from tilewright.driver import quantization, tuning, tvmc
 from tilewright.driver.cli.output import bytes_text, check_output, printable, show_json, show_table, show_text
 from tilewright.driver.cli.progress import Progress, progress
@@ -117,7 +118,10 @@ def run(arguments: argparse.Namespace) -> int:
             model = quantization.mixed.in_mixed_precision(model, arguments.mixed_precision)
         settings = settings.for_model(model.mod)
         shown.step(f"compiling {arguments.FILE}")
-        with tuning.records.applied_records(arguments.tuning_records) as applied:
+        counted = watched(
+            lambda done, count: shown.step(f"compiling {arguments.FILE}: {done} of {count} kernels")
+        )
+        with tuning.records.applied_records(arguments.tuning_records) as applied, counted:
             compiled = settings.compile(model.mod, model.params)
         seconds = time.perf_counter() - started
         shown.step(f"writing {arguments.output}")

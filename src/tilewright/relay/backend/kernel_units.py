@@ -31,16 +31,14 @@ Lowering = Callable[[Function, Target, str], IRModule]
 
 
 def compile_kernels(
-    kernels: Mapping[str, tuple[Function, Target]],
-    host: Target,
-    on_done: Callable[[int, int], None] | None = None,
+    kernels: Mapping[str, tuple[Function, Target]], host: Target
 ) -> tuple[dict[str, Unit], CacheReport]:
     """Code for every primitive function, by name."""
     requests = [
         _request(name, function, target, host, lower_primitive, compile_primitive)
         for name, (function, target) in kernels.items()
     ]
-    return compile_units(requests, host, on_done)
+    return compile_units(requests, host)
 
 
 def compile_shape_functions(functions: Mapping[str, Function], host: Target) -> dict[str, Unit]:

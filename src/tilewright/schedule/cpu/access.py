@@ -189,6 +189,37 @@ class Read:
             step = second - start
         return step
 
+    def place_of(self, axis: IterVar) -> int | None:
+        """The index that is the axis itself, also if it is written with other axes of extent 1 or a division by 1."""
+        for place, index in enumerate(self.indices):
+            if index is axis.var:
+                return place
+            if not any(axis.var is part for part in post_order(index)):
+                continue
+            try:
+                if all(
+                    _Evaluate(point).visit(index) == point[axis.var] for point in _sample_points(self.axes)
+                ):
+                    return place
+            except _Unknown:
+                continue
+        return None
+
+    def overlap(self, axis: IterVar, window: Sequence[IterVar]) -> int:
+        """How many further steps of the axis load something that the window over these axes loads now."""
+        origin = {one.var: 0 for one in self.axes}
+        for index in self.indices:
+            try:
+                first = _Evaluate(origin).visit(index)
+                step = int(_Evaluate({**origin, axis.var: 1}).visit(index) - first)
+                last = {**origin, **{one.var: extent_of(one) - 1 for one in window}}
+                reach = int(_Evaluate(last).visit(index) - first)
+            except _Unknown:
+                continue
+            if step > 0 and any(axis.var is part for part in post_order(index)):
+                return max(0, -(-(reach + 1) // step) - 1)
+        return 0
+
 
 def _sample_points(axes: Iterable[IterVar]) -> list[dict[Var, int]]:
     """Three points of the iteration space: its corner, its middle, and an irregular one."""

@@ -19,9 +19,10 @@ from tilewright.schedule.cpu.few_queries import (
     element_place,
     reads_few_queries,
 )
-from tilewright.schedule.cpu.loops import BALANCE
+from tilewright.schedule.cpu.loops import is_balanced
 from tilewright.schedule.cpu.machine import PARALLEL_WORK, current_cpu, lanes_of
 from tilewright.schedule.cpu.tile_model import Tile, TileProblem, choose_tile
+from tilewright.target.cpu import CPUDescription
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import exp
@@ -93,7 +94,7 @@ class _Kernel:
         self.padded = _up(shape.value_size, self.lanes)
         blocks, rest = divmod(shape.queries, self.tile.columns)
         heads = shape.batch * shape.heads
-        parts = _parts(heads, max(blocks, 1), cpu.cores)
+        parts = _parts(heads, max(blocks, 1), cpu)
         each = -(-blocks // parts)
         work = heads * shape.queries * shape.keys * (shape.size + shape.value_size)
         kind = "parallel" if work >= PARALLEL_WORK else "serial"
@@ -318,10 +319,9 @@ class _Kernel:
                             self.out[at] = value.astype(str(self.out.dtype))
 
 
-def _parts(heads: int, blocks: int, cores: int) -> int:
+def _parts(heads: int, blocks: int, cpu: CPUDescription) -> int:
     """The number of tasks that the queries of a head are split into to balance the cores."""
     for parts in range(1, blocks + 1):
-        tasks = heads * parts
-        if -(-tasks // cores) * cores <= BALANCE * tasks:
+        if is_balanced(cpu, heads * parts):
             return parts
     return blocks

@@ -41,16 +41,17 @@ class Contraction:
     @property
     def panel_bytes(self) -> int:
         """The size of all panels together."""
-        return sum(_bytes(read) for read in {id(read.tensor): read for read in self.panel}.values())
+        return sum(bytes_of_read(read) for read in {id(read.tensor): read for read in self.panel}.values())
 
     def scalar_bytes(self, axes: Sequence[IterVar]) -> int:
         """The size of the scalars of one batch."""
         batch = prod(extent_of(axes[position]) for position in self.batch_axes)
-        total = sum(_bytes(read) for read in {id(read.tensor): read for read in self.scalars}.values())
+        total = sum(bytes_of_read(read) for read in {id(read.tensor): read for read in self.scalars}.values())
         return total // max(batch, 1)
 
 
-def _bytes(read: Read) -> int:
+def bytes_of_read(read: Read) -> int:
+    """The size of the tensor that is read."""
     return prod(assumed(extent) for extent in read.tensor.shape) * max(read.tensor.dtype.bits // 8, 1)
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
 
-from tilewright.ir.expr import IterVar, Var
+from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.access import Read, assumed, extent_of, reads_of
 from tilewright.schedule.cpu.cost import cost_of
 from tilewright.schedule.cpu.machine import STORE_WORK
@@ -139,17 +138,12 @@ def _slice_dimension(materialized: MaterializedStage, dimension: dict[Materializ
     """Find the dimension of a stage that its readers index with their sliced axis; False if there is none."""
     places: set[int | None] = set()
     for reader in materialized.readers:
-        sliced: Var = reader.compute.axes[dimension[reader]].var
+        sliced = reader.compute.axes[dimension[reader]]
         for read in reader.reads:
             if read.tensor.op is materialized.operation:
-                places.add(_only_place(read.indices, sliced))
+                places.add(read.place_of(sliced))
     place = places.pop() if len(places) == 1 else None
     if place is None:
         return False
     dimension[materialized] = place
     return True
-
-
-def _only_place(indices: tuple[Any, ...], sliced: Var) -> int | None:
-    """Where the variable itself is an index."""
-    return next((place for place, index in enumerate(indices) if index is sliced), None)

@@ -2,29 +2,55 @@
 
 If the elements of a vector are far apart in the source, as in a transpose, each of them loads a whole cache line. The
 axis along which those lines run is then moved innermost, so that a line is used up before it is evicted.
+
+An axis that a condition depends on, as in padding, is not fused with others: a vector that lies across the border would
+be computed element by element. The iterations at the border have separate code.
 """
 
 from __future__ import annotations
 
 from math import prod
 
-from tilewright.ir.expr import IterVar
-from tilewright.schedule.cpu.access import constant_extent, extent_of
+from tilewright.ir.expr import Call, IterVar, PrimExpr, Select, Var
+from tilewright.ir.functor import post_order
+from tilewright.schedule.cpu.access import constant_extent, extent_of, values_of
 from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.loops import mark_remainder, run_parallel, vector_factor
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
+from tilewright.te.schedule.stage import Stage
 
 
-def collapsible(materialized: MaterializedStage, axes: list[IterVar]) -> int:
-    """The number of trailing axes that can be fused: every load addresses them like a flat array."""
+def conditions_of(materialized: MaterializedStage) -> list[PrimExpr]:
+    """The conditions by which a stage selects between values."""
+    parts = {id(part): part for value in values_of(materialized.compute) for part in post_order(value)}
+    found: list[PrimExpr] = []
+    for part in parts.values():
+        if isinstance(part, Select):
+            found.append(part.condition)
+        elif isinstance(part, Call) and getattr(part.op, "name", "") == "tir.if_then_else":
+            found.append(part.args[0])
+    return found
+
+
+def _variables_of(conditions: list[PrimExpr]) -> set[Var]:
+    return {part for value in conditions for part in post_order(value) if isinstance(part, Var)}
+
+
+def collapsible(materialized: MaterializedStage, axes: list[IterVar], lanes: int) -> int:
+    """The number of trailing axes that can be fused: every load addresses them like a flat array, and no condition
+    depends on one of several that are longer than a vector."""
     count = 1
     reads = materialized.reads
+    conditional = _variables_of(conditions_of(materialized))
     while count < len(axes):
         outer, inner = axes[-count - 1], axes[-count]
         extent = constant_extent(inner)
         if constant_extent(outer) is None or extent is None:
+            break
+        together = prod(extent_of(axis) for axis in axes[-count:])
+        if together >= lanes and any(axis.var in conditional for axis in axes[-count - 1 :]):
             break
         steps = [(read.steps(outer, extent_of(outer)), read.steps(inner, extent)) for read in reads]
         apart = extent_of(outer) > 1
@@ -44,14 +70,13 @@ def vectorize_inner(
     stage = materialized.stage
     if not axes:
         return []
-    together = collapsible(materialized, axes)
+    lanes = lanes_of(cpu, materialized.operation.output(0).dtype)
+    together = collapsible(materialized, axes, lanes)
     outer: list[tuple[IterVar, int | None]] = [(axis, constant_extent(axis)) for axis in axes[:-together]]
     last = axes[-together:]
     extents = [constant_extent(axis) for axis in last]
     extent = prod(one for one in extents if one is not None) if None not in extents else None
     inner = stage.fuse(*last) if together > 1 else last[0]
-    dtype = materialized.operation.output(0).dtype
-    lanes = lanes_of(cpu, dtype)
     factor = vector_factor(extent, lanes)
     if wanted is not None and extent is not None and extent % wanted == 0:
         factor = wanted
@@ -84,7 +109,7 @@ def crossing_axis(materialized: MaterializedStage, cpu: CPUDescription) -> tuple
         return None
     vector, lanes = axes[-1], lanes_of(cpu, materialized.operation.output(0).dtype)
     apart = [read for read in materialized.reads if (read.steps(vector, lanes) or 0) > 1]
-    for axis in reversed(axes[: -collapsible(materialized, axes)]) if apart else ():
+    for axis in reversed(axes[: -collapsible(materialized, axes, lanes)]) if apart else ():
         extent = constant_extent(axis) or 0
         # Blocks of channels need not be whole vectors.
         lines = [lanes, *(size for size in range(2 * lanes, lanes // 2, -1) if extent % size == 0)]
@@ -111,6 +136,30 @@ def schedule_injective_root(materialized: MaterializedStage, cpu: CPUDescription
         run_parallel(materialized.stage, cpu, axes, [count for _, count in loops], materialized.work())
         if constant_extent(materialized.compute.axes[-1]) is None:
             mark_remainder(materialized.stage, axes[-1], vector_factor(None, lanes))
+        else:
+            _separate_border(materialized, axes)
+
+
+def schedule_injective_inside(
+    materialized: MaterializedStage, parent: Stage, place: IterVar, cpu: CPUDescription
+) -> None:
+    """Schedules an injective stage inside a loop of another stage, which computes the slice that it reads."""
+    materialized.stage.compute_at(parent, place)
+    loops = vectorize_inner(materialized, list(materialized.compute.axes), cpu)
+    if loops:
+        _separate_border(materialized, [axis for axis, _ in loops])
+
+
+def _separate_border(materialized: MaterializedStage, loops: list[IterVar]) -> None:
+    """Gives the iterations at the border of an image separate code, so that the others check nothing."""
+    stage = materialized.stage
+    conditions = conditions_of(materialized)
+    if len(conditions) != 1:
+        return  # a concatenation, whose pieces would all have copies of the code
+    innermost = loops[-1]
+    fused = not any(innermost is axis for axis in materialized.compute.axes)
+    if (fused or innermost.var in _variables_of(conditions)) and innermost in stage.leaf_iter_vars:
+        stage.pragma(innermost, "loop_partition_hint")
 
 
 def _through_lines(

@@ -20,6 +20,10 @@ BALANCE: Final = 1.15
 MANY: Final = 32
 """Iterations that are assumed of a loop of dynamic extent which is not the outermost such."""
 
+PLANNED_CORES: Final = 16
+"""An artefact may run on more cores than the machine that compiled it has: its parallel loops have enough iterations
+for so many. The thread pool groups them by the cores that are there."""
+
 BALANCED, OUTERMOST, EVERY, SERIAL = "balanced", "outermost", "every", "serial"
 """Which outer loops run in parallel: enough to balance the load, the outermost, every one, none."""
 
@@ -43,6 +47,13 @@ def vector_fill(count: int, lanes: int) -> float:
     return count / lanes / (count // lanes + (count % lanes).bit_count())
 
 
+def is_balanced(cpu: CPUDescription, tasks: int) -> bool:
+    """True if so many equal tasks keep the target's cores busy, and those of a larger machine."""
+    return all(
+        -(-tasks // cores) * cores <= BALANCE * tasks for cores in (cpu.cores, max(cpu.cores, PLANNED_CORES))
+    )
+
+
 def parallel_prefix(cpu: CPUDescription, counts: Sequence[int | None], work: int) -> int:
     """How many of the outer loops, with these extents, to fuse into one parallel loop; 0 for none.
 
@@ -54,7 +65,7 @@ def parallel_prefix(cpu: CPUDescription, counts: Sequence[int | None], work: int
     total = 1
     for number, count in enumerate(assumed_counts(counts)):
         total *= count
-        if total > 1 and -(-total // cpu.cores) * cpu.cores <= BALANCE * total:
+        if total > 1 and is_balanced(cpu, total):
             return number + 1
     return len(counts) if total > 1 or None in counts else 0
 

@@ -1,9 +1,10 @@
-"""The CPU tiling of recurrent layers: rows by the number of registers, shares by the number of cores."""
+"""The CPU tiling of recurrent layers: rows by the number of registers, shares for all cores of a large machine."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from tilewright.schedule.cpu.loops import PLANNED_CORES
 from tilewright.schedule.cpu.machine import PARALLEL_WORK, current_cpu, lanes_of
 from tilewright.te.tensor import Tensor
 from tilewright.topi.nn.recurrent import RecurrentTiling
@@ -22,4 +23,5 @@ def recurrent_tiling(given: Tensor, weight: Tensor) -> RecurrentTiling:
     each = -(-gates * block // lanes_of(cpu, str(given.dtype)))
     limit = min(MOST_ROWS, max(1, cpu.vector_registers * 3 // 4 // each))
     rows = max(count for count in range(1, limit + 1) if batch % count == 0) if isinstance(batch, int) else 1
-    return RecurrentTiling(rows, cpu.cores, hidden * blocks * block * gates >= PARALLEL_WORK)
+    shares = min(blocks, max(cpu.cores, PLANNED_CORES))
+    return RecurrentTiling(rows, shares, hidden * blocks * block * gates >= PARALLEL_WORK)

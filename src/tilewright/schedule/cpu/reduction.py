@@ -8,16 +8,17 @@ from typing import Final
 
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.access import constant_extent, extent_of
-from tilewright.schedule.cpu.contraction import Contraction, classify, vector_position
+from tilewright.schedule.cpu.contraction import Contraction, bytes_of_read, classify, vector_position
 from tilewright.schedule.cpu.dot_products import schedule_dot_products
 from tilewright.schedule.cpu.graph import MaterializedStage
-from tilewright.schedule.cpu.injective import schedule_injective_root
+from tilewright.schedule.cpu.injective import schedule_injective_inside, schedule_injective_root
+from tilewright.schedule.cpu.loops import PLANNED_CORES
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.cpu.matrix_unit import matrix_tile
 from tilewright.schedule.cpu.row_reduction import row_reduction_axes
 from tilewright.schedule.cpu.split_reduction import reduction_split_of, schedule_split_reduction
 from tilewright.schedule.cpu.tile_model import Tile, TileProblem, choose_tile, ranked_tiles
-from tilewright.schedule.cpu.tile_schedule import tile_stages, window_of
+from tilewright.schedule.cpu.tile_schedule import is_scattered, tile_stages, window_of
 from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule
@@ -65,12 +66,16 @@ def schedule_reduction(
         return
     sizes, packed_lanes = matrix or (tile_sizes(materialized, found, lanes, cpu), 0)
     leading = _leading(materialized, found, producers, shared, sizes, cpu)
-    place = tile_stages(*stages, materialized, found, sizes, cpu, leading, packed_lanes)
+    slices = None
+    if not leading and not packed_lanes:
+        slices = _slices_of_rows(materialized, found, producers, sizes, cpu)
+        leading = [slices[0]] if slices and producers else []
+    place = tile_stages(*stages, materialized, found, sizes, cpu, leading, packed_lanes, slices)
     for producer in producers:
         if place is None:
             schedule_injective_root(producer, cpu)
         else:
-            _inside(producer, stages[0], place, cpu)
+            schedule_injective_inside(producer, stages[0], place, cpu)
 
 
 def _columns_fit(materialized: MaterializedStage, vector: int, lanes: int, has_rows: bool) -> bool:
@@ -193,33 +198,73 @@ def _leading(
     cpu: CPUDescription,
 ) -> list[int]:
     """The axes along which producers are computed slice by slice, right before use: those that all producers share, if
-    there are enough slices for the cores and a slice fits in L2."""
-    if not producers or found.is_product:
+    there are enough slices for the cores and a slice fits in L2. Of a product, batches and groups: along its other axes
+    a slice would be computed once for every panel."""
+    if not producers:
         return []
     axes = materialized.compute.axes
     positions = [position for position in shared if sizes[position] == 1]
+    if found.is_product:
+        positions = [position for position in positions if position in found.batch_axes]
     slices = prod(extent_of(axes[position]) for position in positions)
-    needed = sum(producer.elements() * producer.operation.output(0).dtype.bits // 8 for producer in producers)
-    inside = slices >= cpu.cores and needed // slices <= cpu.l2_bytes // 2
+    inside = slices >= cpu.cores and _bytes_of(producers) // slices <= cpu.l2_bytes // 2
     if positions and slices > 1:
         inside = decide("producers_inside", inside, lambda: [True, False])
     return positions if inside else []
 
 
-def _inside(producer: MaterializedStage, parent: Stage, place: IterVar, cpu: CPUDescription) -> None:
-    """Computes a producer slice by slice inside another stage's loop."""
-    producer.stage.compute_at(parent, place)
-    axes = producer.compute.axes
-    inner = axes[-1] if axes else None
-    extent = constant_extent(inner) if inner is not None else None
-    lanes = lanes_of(cpu, producer.operation.output(0).dtype)
-    if inner is None or extent is None or extent < 2:
-        return
-    if extent <= 4 * lanes:
-        producer.stage.vectorize(inner)
+def _bytes_of(producers: Sequence[MaterializedStage]) -> int:
+    return sum(producer.elements() * producer.operation.output(0).dtype.bits // 8 for producer in producers)
+
+
+def _slices_of_rows(
+    materialized: MaterializedStage,
+    found: Contraction,
+    producers: Sequence[MaterializedStage],
+    sizes: Sequence[int],
+    cpu: CPUDescription,
+) -> tuple[int, int] | None:
+    """The row axis of which the outermost loop takes one slice after another, and the tiles of a slice; none if the
+    outermost loops are others.
+
+    Cores that share the rows of all images read what they have written themselves, which is in their own L1 and L2,
+    from layer to layer, and the padding of a convolution is computed slice by slice. Every slice reads all panels:
+    these have to fit in L2, and to be fewer bytes than the image. Neighbouring slices overlap by the window's height: a
+    slice has at least as many rows as the overlap, of which the padding is computed twice.
+    """
+    if len(found.row_axes) < 2 or found.gathers or is_scattered(materialized, found, sizes):
+        return None
+    compute = materialized.compute
+    position = found.row_axes[1]
+    axis = compute.axes[position]
+    extent = constant_extent(axis)
+    if extent is None or any(constant_extent(one) is None for one in compute.axes):
+        return None
+    images = (
+        found.scalars if found.is_product else tuple(read for read in found.panel if read.moves_with(axis))
+    )
+    if not images or (producers and not found.is_product):
+        return None
+    count = -(-extent // sizes[position])
+    overlap = max(read.overlap(axis, compute.reduce_axis) for read in images)
+    least = max(1, -(-overlap // sizes[position]))
+    fitting = [size for size in range(least, count // 2 + 1) if count % size == 0]
+    panel_bytes = found.panel_bytes if found.is_product else 0
+    image_bytes = sum(bytes_of_read(read) for read in {id(one.tensor): one for one in images}.values())
+    if not fitting or panel_bytes > min(cpu.l2_bytes // 2, image_bytes):
+        return None
+    if producers:
+        tiles = fitting[0]
+        fits = count // tiles >= cpu.cores and image_bytes * 2 * tiles // count <= cpu.l2_bytes // 2
     else:
-        _, part = producer.stage.split(inner, factor=lanes)
-        producer.stage.vectorize(part)
+        sizes_of_slices = (
+            [size for size in fitting if count // size >= PLANNED_CORES] if found.is_product else []
+        )
+        tiles = max(sizes_of_slices, default=1)
+        fits = image_bytes > cpu.l1d_bytes
+    if not decide("slices_of_rows", fits, lambda: [True, False]):
+        return None
+    return position, tiles
 
 
 def _in_plain_loops(

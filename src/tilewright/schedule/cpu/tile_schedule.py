@@ -65,13 +65,16 @@ def tile_stages(
     cpu: CPUDescription,
     first: Sequence[int] = (),
     packed_lanes: int = 0,
+    row_slices: tuple[int, int] | None = None,
     within: bool = False,
 ) -> IterVar | None:
     """Schedule both stages with tiles of these sizes, one for each data axis.
 
     ``first`` are the axes of the outermost loops, which are parallel; the fused loop is returned, for producers to be
-    attached to. With ``packed_lanes``, the matrix unit computes a tile, with so many packed lanes per step. ``within``:
-    the stage is a block of another one, which has decided about the loops around the tiles.
+    attached to. With ``packed_lanes``, the matrix unit computes a tile, with so many packed lanes per step.
+    ``row_slices`` are an axis and a number of tiles: the outermost loop, alone in ``first`` or not there, is over
+    slices of so many tiles along that axis. ``within``: the stage is a block of another one, which has decided about
+    the loops around the tiles.
     """
     axes = list(result.op.axis)
     outer: dict[int, OuterLoop] = {}
@@ -89,12 +92,13 @@ def tile_stages(
             inner[position] = part
     order = _tile_order(found, range(len(axes)))
     inner_axes = [inner[position] for position in order if position in inner]
-    loops, panel_loops = _outer_order(result, materialized, found, outer, sizes, cpu, first, within)
+    slices = _sliced(result, outer, *row_slices) if row_slices else None
+    loops, panel_loops = _outer_order(result, materialized, found, outer, sizes, cpu, first, within, slices)
     result.reorder(*[loop.axis for loop in loops], *inner_axes)
     packed = panel_loops and is_scattered(materialized, found, sizes)
     if panel_loops and _can_pack(reduction, found) and _rows_are_apart(materialized, found, sizes):
         packed = decide("pack", bool(packed), lambda: [True, False])
-    leading = len([number for number in first if number in outer])
+    leading = len(first) if slices is not None else len([number for number in first if number in outer])
     shared, panel_place, place = _parallel(
         result, materialized, loops, cpu, leading, panel_loops if packed else 0
     )
@@ -119,6 +123,17 @@ def tile_stages(
         prefetch = _prefetches_panels(materialized, found, sizes, cpu)
         _reduce_in_tile(reduction, materialized, found, sizes, lanes, prefetch, cpu)
     return shared
+
+
+def _sliced(result: Stage, outer: dict[int, OuterLoop], position: int, tiles: int) -> OuterLoop:
+    """Splits a loop around the tiles into slices of so many; returns the loop over slices."""
+    loop = outer[position]
+    assert loop.count is not None and loop.count % tiles == 0
+    if tiles == 1:
+        return outer.pop(position)
+    slices, part = result.split(loop.axis, factor=tiles)
+    outer[position] = OuterLoop(part, tiles, loop.is_cut)
+    return OuterLoop(slices, loop.count // tiles, False)
 
 
 def has_likely(materialized: MaterializedStage) -> bool:
@@ -164,10 +179,11 @@ def _outer_order(
     cpu: CPUDescription,
     first: Sequence[int],
     within_block: bool,
+    slices: OuterLoop | None,
 ) -> tuple[list[OuterLoop], int]:
     """The loops around the tiles, outermost first, and how many of them select the panel; 0 if none do."""
-    leading = [outer[position] for position in first if position in outer]
-    rest = [position for position in outer if position not in first]
+    leading = [outer[position] for position in first if position in outer] if slices is None else [slices]
+    rest = [position for position in outer if position not in first or slices is not None]
     if not found.is_product:
         return leading + [outer[position] for position in rest], 0
     batch = [outer[position] for position in rest if position in found.batch_axes]
