@@ -72,6 +72,7 @@ def fusing_passes(target: Target, views: bool = False) -> list[Pass]:
         transform.FuseOps(views=views),
         inline,
         transform.InferType(),
+        *(one() for one in rewrites_for(target).fused_passes),
         # Only within a scope of schedules that were found by search.
         transform.AutoSchedulerLayoutRewrite(),
     ]

@@ -9,7 +9,9 @@ from tilewright.tir.transform.simplify import Simplify
 from tilewright.tir.transform.tile_remainder import TileRemainder
 
 
-def tiled(tile: int, kind: str = "unroll", unguarded: bool = False, outer_kind: str = "serial") -> tir.PrimFunc:
+def tiled(
+    tile: int, kind: str = "unroll", unguarded: bool = False, outer_kind: str = "serial"
+) -> tir.PrimFunc:
     """for o: for i in tile: if likely(o * tile + i < n): A[o * tile + i] += i + 1"""
     builder = tir.ir_builder.create()
     a = builder.pointer("int32", name="A")

@@ -17,8 +17,13 @@ from tilewright.ir.functor import post_order
 from tilewright.schedule.cpu.access import Read, constant_extent, extent_of, values_of
 from tilewright.schedule.cpu.contraction import Contraction, block_of, step_of
 from tilewright.schedule.cpu.graph import MaterializedStage
-from tilewright.schedule.cpu.loops import assumed_counts, decided_prefix, mark_remainder, parallel_prefix
-from tilewright.schedule.cpu.machine import lanes_of
+from tilewright.schedule.cpu.loops import (
+    assumed_counts,
+    decided_prefix,
+    mark_remainder,
+    parallel_prefix,
+)
+from tilewright.schedule.cpu.machine import PARALLEL_WORK, lanes_of
 from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
@@ -39,6 +44,8 @@ LINES_AROUND: Final = 16
 """Cache lines of the next panel that an iteration of the loop around the reduction may prefetch, where the addresses of
 prefetches would take a good part of the reduction's few instructions."""
 ROWS_WORTH_PACKING: Final = 32
+CHUNK: Final = 4
+"""Tiles of a dynamic axis that one thread computes in a row, if they run in parallel."""
 PANEL_SHARE: Final = 2
 """Eighths of L2 that panels take past which all rows are streamed."""
 MATRIX_UNIT: Final = "matrix_unit"
@@ -79,6 +86,7 @@ def tile_stages(
     axes = list(result.op.axis)
     outer: dict[int, OuterLoop] = {}
     inner: dict[int, IterVar] = {}
+    chunks: dict[int, IterVar] = {}
     for position, (axis, size) in enumerate(zip(axes, sizes, strict=True)):
         extent = constant_extent(axis)
         if extent is not None and size >= extent:
@@ -86,6 +94,8 @@ def tile_stages(
         elif size == 1:
             outer[position] = OuterLoop(axis, extent, False)
         else:
+            if extent is None and not within and _needs_chunks(axes, position, cpu, materialized.work()):
+                chunks[position], axis = result.split(axis, factor=CHUNK * size)
             rest, part = result.split(axis, factor=size)
             count = None if extent is None else -(-extent // size)
             outer[position] = OuterLoop(rest, count, extent is None or extent % size != 0, size)
@@ -94,6 +104,8 @@ def tile_stages(
     inner_axes = [inner[position] for position in order if position in inner]
     slices = _sliced(result, outer, *row_slices) if row_slices else None
     loops, panel_loops = _outer_order(result, materialized, found, outer, sizes, cpu, first, within, slices)
+    for position, chunk in chunks.items():
+        loops.insert(loops.index(outer[position]), OuterLoop(chunk, None, False))
     result.reorder(*[loop.axis for loop in loops], *inner_axes)
     packed = panel_loops and is_scattered(materialized, found, sizes)
     if panel_loops and _can_pack(reduction, found) and _rows_are_apart(materialized, found, sizes):
@@ -134,6 +146,15 @@ def _sliced(result: Stage, outer: dict[int, OuterLoop], position: int, tiles: in
     slices, part = result.split(loop.axis, factor=tiles)
     outer[position] = OuterLoop(part, tiles, loop.is_cut)
     return OuterLoop(slices, loop.count // tiles, False)
+
+
+def _needs_chunks(axes: Sequence[IterVar], position: int, cpu: CPUDescription, work: int) -> bool:
+    """True if tiles along a dynamic axis may have to run in parallel, because no other axis but the batch is dynamic. A
+    loop over chunks of tiles does then: what the last tile leaves over is computed apart only in a loop of its own."""
+    others = [
+        axis for number, axis in enumerate(axes) if number != position and constant_extent(axis) is None
+    ]
+    return work >= PARALLEL_WORK and cpu.cores > 1 and len(others) < 2
 
 
 def has_likely(materialized: MaterializedStage) -> bool:
@@ -313,11 +334,13 @@ def _parallel_loops(
     unless that leaves cores idle."""
     cut = [number for number, loop in enumerate(loops) if loop.is_cut]
     whole = cut[1] if len(cut) > 1 else len(loops)
+    open_tiles = [number for number in cut if loops[number].count is None and number > 0]
+    whole = min([whole, *open_tiles])
     for limit in (min(whole, panel_loops or whole), whole):
         number = parallel_prefix(cpu, counts[:limit], work)
         if number and prod(assumed_counts(counts[:number])) >= cpu.cores:
             return number, whole
-    return parallel_prefix(cpu, counts, work), whole
+    return parallel_prefix(cpu, counts[:whole] if open_tiles else counts, work), whole
 
 
 def _reduce_in_tile(

@@ -87,6 +87,8 @@ class BindFusedParts(PrimFuncPass):
 
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
         """Rewrite one function."""
-        if not any(isinstance(found, For) and found.kind == ForKind.PARALLEL for found in post_order(function.body)):
+        if not any(
+            isinstance(found, For) and found.kind == ForKind.PARALLEL for found in post_order(function.body)
+        ):
             return function
         return function.with_body(_Loops().visit(function.body))

@@ -53,10 +53,12 @@ class _Guards:
         self.variable = variable
         self.tile = tile
         self.rows: set[Var] = set()
+        self.inside: set[Any] = set()
         self.extent: PrimExpr | None = None
 
     def collect(self, body: Stmt) -> None:
         """Every statement that computes must be below exactly one guard."""
+        self.inside = {stmt.loop_var for stmt in post_order(body) if isinstance(stmt, For)}
         stack: list[tuple[Stmt, bool]] = [(body, False)]
         loops: dict[Var, For] = {}
         while stack:
@@ -94,19 +96,25 @@ class _Guards:
         if not (isinstance(condition, Call) and condition.op is _LIKELY):
             return None
         bare = condition.args[0]
-        if not isinstance(bare, LT) or not isinstance(bare.a, Add):
+        if not isinstance(bare, LT):
             return None
-        for start, row in ((bare.a.a, bare.a.b), (bare.a.b, bare.a.a)):
-            if isinstance(row, Var) and self._is_start(start) and self._is_extent(bare.b):
-                return row
-        return None
+        terms = _terms(bare.a)
+        starts = [term for term in terms if self._is_start(term)]
+        rows = [term for term in terms if isinstance(term, Var) and term in self.inside]
+        if len(starts) != 1 or len(rows) != 1:
+            return None
+        limit = bare.b
+        for term in terms:
+            if term is not starts[0] and term is not rows[0]:
+                limit = operators.subtract(limit, term)
+        return rows[0] if self._is_extent(limit) else None
 
     def _is_start(self, expr: PrimExpr) -> bool:
         return isinstance(expr, Mul) and expr.a is self.variable and _is(expr.b, self.tile)
 
     def _is_extent(self, expr: PrimExpr) -> bool:
         if self.extent is None:
-            if any(part is self.variable for part in post_order(expr)):
+            if any(part is self.variable or part in self.inside for part in post_order(expr)):
                 return False
             self.extent = expr
         return expr_deep_equal(self.extent, expr)
@@ -176,9 +184,16 @@ def in_smaller_tiles(loop: For, tile: int) -> Stmt | None:
             raise _NotTiled
         guards.collect(loop.body)
         extent = guards.extent
-        if extent is None or not _covers(loop.extent, extent, tile):
+        if extent is None:
             raise _NotTiled
-        whole = loop.replace(extent=operators.floordiv(extent, tile), body=_WithoutGuards(guards).visit(loop.body))
+        if not _covers(loop.extent, extent, tile):
+            if not isinstance(loop.extent, IntImm):
+                raise _NotTiled
+            # One of several chunks, of which the last is shorter.
+            extent = operators.minimum(extent, loop.extent.value * tile)
+        whole = loop.replace(
+            extent=operators.floordiv(extent, tile), body=_WithoutGuards(guards).visit(loop.body)
+        )
         loops: list[Stmt] = [whole]
         left: PrimExpr = operators.floormod(extent, tile)
         for size in _smaller_sizes(tile, _is_vectorized(loop.body, guards.rows)):
@@ -191,6 +206,19 @@ def in_smaller_tiles(loop: For, tile: int) -> Stmt | None:
     except _NotTiled:
         return None
     return stmt_seq(*loops)
+
+
+def _terms(expr: PrimExpr) -> list[PrimExpr]:
+    """The terms of a sum."""
+    terms: list[PrimExpr] = []
+    stack = [expr]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, Add):
+            stack += [one.a, one.b]
+        else:
+            terms.append(one)
+    return terms
 
 
 def _covers(count: PrimExpr, extent: PrimExpr, tile: int) -> bool:
@@ -217,7 +245,11 @@ class _Marked(StmtMutator):
             return node if body is node.body else node.replace(body=body)
         self.changed = True
         tile = node.value
-        made = in_smaller_tiles(body, int(tile.value)) if isinstance(body, For) and isinstance(tile, IntImm) else None
+        made = (
+            in_smaller_tiles(body, int(tile.value))
+            if isinstance(body, For) and isinstance(tile, IntImm)
+            else None
+        )
         return body if made is None else made
 
 

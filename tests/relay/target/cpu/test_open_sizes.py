@@ -71,7 +71,9 @@ def test_kernels_are_those_of_constant_sizes(case: tuple[int, ...], expected: st
         for found, right in zip(machine.invoke("main", tvm.nd.array(x)), wanted, strict=True):
             assert found.shape == right.shape
             # Winograd's error is relative to the largest results.
-            np.testing.assert_allclose(found.numpy(), right, rtol=1e-4, atol=5e-5 * max(abs(right).max(), 1.0))
+            np.testing.assert_allclose(
+                found.numpy(), right, rtol=1e-4, atol=5e-5 * max(abs(right).max(), 1.0)
+            )
 
 
 def test_typical_sizes() -> None:

@@ -112,7 +112,10 @@ def _is_view(function: Function) -> bool:
     if isinstance(body, Var):
         return False
     while isinstance(body, Call):
-        if not isinstance(body.op, Op) or not body.op.get_attr("TNonComputational"):
+        if not isinstance(body.op, Op):
+            return False
+        # The tensor whose shape is taken is read by the shape function only.
+        if not body.op.get_attr("TNonComputational") and body.op.name != "reshape_like":
             return False
         before, after = body.args[0].checked_type, body.checked_type
         if not isinstance(after, TensorType) or after.dtype != before.dtype:

@@ -2,6 +2,7 @@
 
 from tilewright.relay.target.cpu.choose_blocks import choose_blocks
 from tilewright.relay.target.cpu.convolve_images import ConvolveImages
+from tilewright.relay.target.cpu.flatten_images import FlattenImages
 from tilewright.relay.target.cpu.half_precision import WidenHalf
 from tilewright.relay.target.cpu.layout import conv2d_in_blocks, dense_in_blocks
 from tilewright.relay.target.cpu.low_precision import legal_batch_matmul, legal_conv2d, legal_dense
@@ -20,6 +21,7 @@ REWRITES = GraphRewrites(
     quantized_passes=(UnsignedData, Tabulate),
     early_passes=(KeepWeightsPacked, WidenHalf),
     passes=(ConvolveImages, SplitDilation),
+    fused_passes=(FlattenImages,),
     alter_layout={
         "nn.conv2d": conv2d_in_blocks,
         "nn.conv2d_transpose": conv2d_transpose_in_blocks,
