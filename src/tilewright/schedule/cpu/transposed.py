@@ -51,7 +51,9 @@ def schedule_transposed(outs: Tensor | Sequence[Tensor]) -> Schedule:
     phases = [schedule[tensor] for tensor in convolution.op.input_tensors]
     padded = {tensor for phase in phases for tensor in phase.op.input_tensors if tensor.op.name == "data_pad"}
     result = storing_stage(schedule, convolution, [*phases, *(schedule[tensor] for tensor in padded)])
-    _schedule_blocks(schedule, phases, [int(stride) for stride in convolution.op.attrs["strides"]], result, cpu)
+    _schedule_blocks(
+        schedule, phases, [int(stride) for stride in convolution.op.attrs["strides"]], result, cpu
+    )
     for materialized in materialized_stages(schedule):
         if materialized.is_schedulable and materialized.stage is not result:
             schedule_injective_root(materialized, cpu)
