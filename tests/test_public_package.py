@@ -81,6 +81,7 @@ def test_importing_loads_next_to_nothing() -> None:
     assert sorted(loaded) == [
         "tilewright",
         "tilewright.compat",
+        "tilewright.compat.composite_targets",
         "tilewright.compat.finder",
         "tilewright.compat.ignored_options",
         "tilewright.compat.modules",

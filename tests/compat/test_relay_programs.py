@@ -60,7 +60,7 @@ def test_constant_kinds() -> None:
     assert relay.const(1.0).data.dtype == "float32"
     assert relay.const(True).data.dtype == "bool"
     assert relay.const(1, "int64").data.dtype == "int64"
-    assert relay.const(np.zeros((2,), "float64")).data.dtype == "float64"
+    assert relay.const(np.zeros((2,), "float64")).data.dtype == "float32"
     assert relay.const([1, 2]).data.dtype == "int32"
     assert relay.const(tvm.nd.array(np.zeros((2,), "int8"))).data.dtype == "int8"
 

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from tilewright.compat import not_there
+from tilewright.compat.composite_targets import add_composite_targets
 from tilewright.compat.ignored_options import add_pass_options, add_target_options
 from tilewright.compat.modules import MODULES, NAMES
 from tilewright.compat.providers import PROVIDERS
@@ -31,11 +32,12 @@ FOREIGN = "tvm"
 
 _ABSENT = object()
 _COMPLETED: dict[str, Callable[[ModuleType], None]] = {
+    "driver.tvmc.composite_target": add_composite_targets,
     "ir.make_node": add_test_attributes,
     "ir.pass_config": add_pass_options,
     "target.kind": add_target_options,
 }
-"""Modules whose tables of options get those of TVM, with the functions that add them."""
+"""Modules whose tables get entries of TVM's, with the functions that add them."""
 _SERVED = {*MODULES, *PROVIDERS}
 _EXTENDED = {
     *NAMES,

@@ -142,6 +142,12 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.op.tensor": "*",
         "relay.op.transform": "*",
     },
+    "relay.op.contrib.arm_compute_lib": {
+        "compat.arm_compute_lib": (
+            "is_arm_compute_runtime_enabled partition_for_arm_compute_lib "
+            "arm_compute_lib_pattern_table=pattern_table"
+        ),
+    },
     "relay.op.contrib.cutlass": {
         "compat.cutlass": (
             "check_batch_matmul check_gemm make_batch_matmul_pattern make_gelu_pattern make_gemm_pattern "

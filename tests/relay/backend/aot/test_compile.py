@@ -200,8 +200,9 @@ def test_interfaces() -> None:
     assert chosen("c", unpacked_api=False) == chosen("c", interface="packed") == "packed"
     assert chosen("c -unpacked-api=1 -interface-api=c") == "c"
     assert chosen("c -interface-api=packed") == "packed"
-    with pytest.raises(TargetError, match="contradicts unpacked_api=True"):
-        chosen("c", interface="packed", unpacked_api=True)
+    assert chosen("c -unpacked-api=1 -interface-api=packed") == "packed"
+    with pytest.raises(TargetError, match="Packed interface required for packed operators"):
+        chosen("c", interface="c", unpacked_api=False)
     with pytest.raises(TargetError, match="'c' or 'packed', not 'rest'"):
         chosen("c", interface="rest")
     with pytest.raises(TargetError, match="for the targets c and llvm, not cuda"):

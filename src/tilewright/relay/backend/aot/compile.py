@@ -103,6 +103,8 @@ def _functions(kernels: KernelSource) -> Iterator[BaseFunc]:
 
 
 def _interface(target: Target, interface: str | None, unpacked_api: bool | None) -> str:
+    """How the model is called: "c" or "packed". How its operators are called (``unpacked_api``) only decides where
+    nothing else does, but a C function of packed operators is what TVM refuses, too."""
     if unpacked_api is None and interface is None:
         said = target.attrs.get("interface-api")
         unpacked_api = target.attrs.get("unpacked-api")
@@ -111,8 +113,10 @@ def _interface(target: Target, interface: str | None, unpacked_api: bool | None)
     chosen = interface or implied or "c"
     if chosen not in ("c", "packed"):
         raise TargetError(f"a model's interface is 'c' or 'packed', not {chosen!r}")
-    if implied is not None and chosen != implied:
-        raise TargetError(f"the interface {chosen!r} contradicts unpacked_api={bool(unpacked_api)}")
+    if chosen == "c" and implied == "packed":
+        raise TargetError(
+            "Packed interface required for packed operators: 'c' contradicts unpacked_api=False"
+        )
     return chosen
 
 
