@@ -85,7 +85,7 @@ def test_typical_sizes() -> None:
 
 
 def test_typical_shapes_follow_from_the_input() -> None:
-    """A layer behind strides is small, whatever its own type says; where no input is open, there is nothing to assume."""
+    """A layer behind strides is small, whatever its type says; where no input is open, there is nothing to assume."""
     module = relay.transform.InferType()(network(16, 32, 3, 2, 1))
     function = module["main"]
     assert isinstance(function, relay.Function)
