@@ -2,6 +2,7 @@
 
 Run it:  python bench/dynamic.py [--only yolo,bert] [--contenders tilewright,onnxruntime] [--rounds 9]
          python bench/dynamic.py --isa avx2
+         python bench/dynamic.py --only yolo --pieces FOLDER    # one model at a time; the table has all of the folder
 
 Writes bench/results/dynamic.md, or dynamic_avx2.md. Float32, two threads, no tuning. ``models/open_sizes.py`` has the
 models and the sizes. Every contender has a separate process, their rounds alternate, and medians are compared. Its
@@ -23,7 +24,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -144,6 +145,21 @@ def cells(row: Row, names: Sequence[str]) -> list[str]:
     return [row.model, row.size, *found, ratio, row.failure.strip()]
 
 
+def keep_piece(folder: Path, model: str, rows: Sequence[Row], notes: Sequence[str]) -> None:
+    """Write what was measured of a model."""
+    folder.mkdir(parents=True, exist_ok=True)
+    piece = {"rows": [asdict(row) for row in rows], "notes": list(notes)}
+    (folder / f"{model}.json").write_text(json.dumps(piece))
+
+
+def kept_pieces(folder: Path) -> tuple[list[Row], list[str]]:
+    """The rows and the notes of all models that were measured, in their usual order."""
+    found = [folder / f"{model}.json" for model in MODELS]
+    pieces = [json.loads(path.read_text()) for path in found if path.exists()]
+    rows = [Row(**row) for piece in pieces for row in piece["rows"]]
+    return rows, [note for piece in pieces for note in piece["notes"]]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -153,6 +169,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=min(2, len(os.sched_getaffinity(0))))
     parser.add_argument("--output", type=Path)
+    parser.add_argument("--pieces", type=Path, help="keeps what was measured, by model, between runs")
     add_option(parser)
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
     parser.add_argument("--models", type=Path, default=default, help="folder for exported models")
@@ -163,7 +180,7 @@ def main() -> None:
     # The reference is first: the others' outputs are compared with its own.
     names = [REFERENCE, *(name for name in wanted if name != REFERENCE)]
     rows: list[Row] = []
-    compile_notes = []
+    compile_notes: list[str] = []
     for model in chosen(options.only, MODELS, "model"):
         folder = exported(model, options.models)
         with tempfile.TemporaryDirectory(prefix="tilewright-dynamic-") as place:
@@ -179,6 +196,11 @@ def main() -> None:
                 with at_size(folder, number) as files:
                     measure(row, files, scratch, names, options.rounds, options.threads)
                 say(" ".join(cells(row, names)))
+        if options.pieces is not None:
+            measured = [row for row in rows if row.model == model]
+            note = [one for one in compile_notes if one.startswith(f"{model} ")]
+            keep_piece(options.pieces, model, measured, note)
+            rows, compile_notes = kept_pieces(options.pieces)
         ratios = [one.ratio for one in rows if not math.isnan(one.ratio)]
         mean = math.exp(statistics.fmean(math.log(one) for one in ratios)) if ratios else math.nan
         note = (

@@ -27,7 +27,7 @@ def tiled(
     return tir.PrimFunc([a.asobject(), b.asobject(), n], builder.get())
 
 
-@pytest.mark.parametrize("kind, tile", [("unroll", 6), ("unroll", 3), ("unroll", 2), ("vectorize", 16)])
+@pytest.mark.parametrize(("kind", "tile"), [("unroll", 6), ("unroll", 3), ("unroll", 2), ("vectorize", 16)])
 def test_no_guard_is_left(kind, tile, apply, agree, nodes_of):
     """Whole tiles, tiles of a few rows and single rows together compute every row once, without guards."""
     before = tiled(tile, kind)
@@ -60,8 +60,11 @@ def test_other_use_of_the_loop_stays(apply, nodes_of):
     a = builder.pointer("int32", name="A")
     n = tir.SizeVar("n", "int32")
     builder.scope_attr(a.asobject(), "pragma_tile_remainder", 4)
-    with builder.for_range(0, (n + 3) // 4, name="o") as o, builder.for_range(0, 4, name="i") as i:
-        with builder.if_scope(likely(o * 4 + i < n)):
-            a[o * 4 + i] = o
+    with (
+        builder.for_range(0, (n + 3) // 4, name="o") as o,
+        builder.for_range(0, 4, name="i") as i,
+        builder.if_scope(likely(o * 4 + i < n)),
+    ):
+        a[o * 4 + i] = o
     after = apply(tir.PrimFunc([a.asobject(), n], builder.get()), TileRemainder())
     assert len(nodes_of(after.body, tir.IfThenElse)) == 1

@@ -101,8 +101,8 @@ def _vector_factors(extent: int, lanes: int) -> list[int]:
 
 
 def crossing_axis(materialized: MaterializedStage, cpu: CPUDescription) -> tuple[IterVar, int] | None:
-    """The axis along the cache lines that a vector is gathered from, and the elements of it that are adjacent in memory,
-    about a line of them; None if vectors are contiguous, or if the source stays in L1."""
+    """The axis along the cache lines that a vector is gathered from, and how many of its elements are adjacent in
+    memory, about a line; None if vectors are contiguous, or if the source stays in L1."""
     axes = list(materialized.compute.axes)
     size = materialized.operation.output(0).dtype.bits // 8
     if not axes or materialized.elements() * size <= cpu.l1d_bytes:

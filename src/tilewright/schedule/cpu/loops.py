@@ -108,7 +108,7 @@ def run_parallel(
 
 
 def mark_remainder(stage: Stage, loop: IterVar, tile: int) -> None:
-    """Has the pass TileRemainder compute what tiles of a dynamic extent leave over in smaller ones, if the loop over the
-    tiles was not fused with others."""
+    """Has the pass TileRemainder compute what tiles of a dynamic extent leave over in smaller ones, if the loop over
+    the tiles was not fused with others."""
     if any(loop is leaf for leaf in stage.leaf_iter_vars):
         stage.pragma(loop, "tile_remainder", tile)

@@ -104,7 +104,7 @@ def tile_problem(
     row_axes = [axes[position] for position in found.row_axes]
     rows = [constant_extent(axis) for axis in row_axes] + [1, 1]
     if rows[0] is None:
-        # No second axis has tiles then; see ``_with_one_unknown``.
+        # No second axis has tiles then; see ``_with_few_unknown``.
         rows[1] = 1
     panels = 1 if found.panel_axis is None else constant_extent(axes[found.panel_axis])
     vector = axes[found.vector]
@@ -151,7 +151,7 @@ def tile_sizes(
     sizes[found.vector] = tile.columns
     if found.panel_axis is not None:
         sizes[found.panel_axis] = tile.panels
-    return _with_one_unknown(materialized, found, sizes)
+    return _with_few_unknown(materialized, found, sizes)
 
 
 def _decided_tile(cpu: CPUDescription, problem: TileProblem) -> Tile:
@@ -168,20 +168,20 @@ def _as_sizes(tile: Tile) -> tuple[int, ...]:
     return (*tile.rows, tile.columns, tile.panels)
 
 
-def _with_one_unknown(materialized: MaterializedStage, found: Contraction, sizes: list[int]) -> list[int]:
-    """Tiles only one axis of dynamic extent: each has a remainder with code of its own, and the remainders of two
-    multiply. If vectors would have to be gathered along a dynamic axis, none is tiled."""
+def _with_few_unknown(materialized: MaterializedStage, found: Contraction, sizes: list[int]) -> list[int]:
+    """Tiles at most two axes of dynamic extent, the vectors and one axis of rows: each has a remainder with code of its
+    own, and the remainders multiply. If vectors would have to be gathered along a dynamic axis, none is tiled."""
     unknown = [
         position
         for position, axis in enumerate(materialized.compute.axes)
         if sizes[position] > 1 and constant_extent(axis) is None
     ]
-    order = [found.vector, *found.row_axes]
-    tiled_axis = next((position for position in order if position in unknown), None)
+    rows = next((position for position in found.row_axes if position in unknown), None)
+    tiled = {found.vector, rows}
     if found.gathers and found.vector in unknown:
-        tiled_axis = None
+        tiled = set()
     return [
-        1 if position in unknown and position != tiled_axis else size for position, size in enumerate(sizes)
+        1 if position in unknown and position not in tiled else size for position, size in enumerate(sizes)
     ]
 
 

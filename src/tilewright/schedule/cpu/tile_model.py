@@ -31,8 +31,7 @@ TAIL_PENALTY: Final = 1.01
 """The penalty for a second copy of the kernel, for the partial tile at the end of an axis."""
 MOST_ROWS: Final = 30
 MOST_ROWS_OF_UNKNOWN: Final = 6
-"""Rows of a tile along an axis of dynamic extent. The remainder has separate code for each number of rows, which takes
-long to compile."""
+"""Rows of a tile along an axis of dynamic extent. What more rows leave over would be computed in more small tiles."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
     counts = (1, 2, 4) if cpu.groups_registers else range(1, 5)  # registers are grouped by powers of two
     widths = [count * lanes for count in counts if (count - 1) * lanes < columns]
     panels = range(1, min(4 if problem.panels is None else problem.panels, 4) + 1)
-    inner = _sizes(problem.rows[0], _most_rows(problem))
+    inner = _sizes(problem.rows[0], MOST_ROWS if problem.columns is not None else MOST_ROWS_OF_UNKNOWN)
     outer = _sizes(problem.rows[1], 8)
     for width, panel, one, other in product(widths, panels, inner, outer):
         vectors, rows = width // lanes * panel, one * other
@@ -119,13 +118,6 @@ def _beside(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int, 
     # The vectors of the panel stay in registers while the scalars pass through one; with several panels, the other way
     # around.
     return (min(vectors, rows) if several else vectors) + 1
-
-
-def _most_rows(problem: TileProblem) -> int:
-    """The most rows of a tile; few along a dynamic axis, where each remainder needs separate code."""
-    if problem.columns is not None:
-        return MOST_ROWS
-    return MOST_ROWS_OF_UNKNOWN // (2 if problem.rows[0] is not None else 3)
 
 
 def _sizes(extent: int | None, most: int) -> range:

@@ -54,8 +54,8 @@ MATRIX_UNIT: Final = "matrix_unit"
 
 @dataclass(frozen=True)
 class OuterLoop:
-    """A loop around the tiles: its axis, its extent (None if dynamic), whether its last tile is partial, and the size of
-    a tile."""
+    """A loop around the tiles: its axis, its extent (None if dynamic), whether its last tile is partial, and the size
+    of a tile."""
 
     axis: IterVar
     count: int | None

@@ -71,7 +71,7 @@ class _Loops(StmtMutator):
 
     def visit_for(self, node: For) -> Stmt:
         if node.kind != ForKind.PARALLEL or not _factors(node.extent):
-            return node.map_children(self.visit)  # type: ignore[no-any-return]
+            return node.map_children(self.visit)
         bind = _Bind(node)
         body: Stmt = bind.visit(node.body)
         for variable, value in reversed(bind.bound):

@@ -1,10 +1,10 @@
 """Computes what a tiled loop of dynamic extent leaves over in smaller tiles.
 
-A schedule that splits an axis of dynamic extent marks the loop around the tiles with the pragma ``tile_remainder``, whose
-value is the tile's size. Each statement of the tile is then guarded by ``likely(loop * tile + row < extent)``. Code that
-checks its rows one by one, in the innermost loop of a reduction, is many times slower than code that does not, and code
-for each number of rows takes long to compile. So the loop becomes several: over whole tiles, then over tiles of a few
-rows, then over single rows, none with guards.
+A schedule that splits an axis of dynamic extent marks the loop around the tiles with the pragma ``tile_remainder``,
+whose value is the tile's size. Each statement of the tile is then guarded by ``likely(loop * tile + row < extent)``.
+Code that checks its rows one by one, in the innermost loop of a reduction, is many times slower than code that does
+not, and code for each number of rows takes long to compile. So the loop becomes several: over whole tiles, then over
+tiles of a few rows, then over single rows, none with guards.
 
 Nothing is done if a statement in the loop has no such guard, or if an index depends on the loop other than through
 multiples of the tile; the guards then stay, for LoopPartition.
@@ -138,7 +138,7 @@ class _Smaller(FoldingSubstitute):
     def visit_if_then_else(self, node: IfThenElse) -> Stmt:
         if self.guards.row_of(node.condition) is not None:
             return self.visit(node.then_case)  # type: ignore[no-any-return]
-        return node.map_children(self.visit)  # type: ignore[no-any-return]
+        return node.map_children(self.visit)
 
     def visit_mul(self, node: Mul) -> PrimExpr:
         if node.a is not self.guards.variable:
@@ -163,7 +163,7 @@ class _WithoutGuards(StmtMutator):
     def visit_if_then_else(self, node: IfThenElse) -> Stmt:
         if self.guards.row_of(node.condition) is not None:
             return self.visit(node.then_case)  # type: ignore[no-any-return]
-        return node.map_children(self.visit)  # type: ignore[no-any-return]
+        return node.map_children(self.visit)
 
 
 def _is(expr: PrimExpr, value: int) -> bool:

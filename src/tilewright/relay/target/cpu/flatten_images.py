@@ -26,6 +26,7 @@ from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.target.cpu.shapes import constant_shape
 from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import keep_type
 
 CONVOLUTION = "nn.contrib_conv2d_NCHWc"
 RANK = 5
@@ -56,32 +57,34 @@ def _reads_one_pixel(attrs: Any) -> bool:
     return ones and not any(attrs.padding) and attrs.groups == 1
 
 
+def _is_elementwise(expr: Call) -> bool:
+    pattern = expr.op.get_attr("TOpPattern")  # type: ignore[attr-defined]
+    named = any(hasattr(expr.attrs, name) for name in ("axis", "shape", "newshape"))
+    return pattern in (OpPattern.ELEMWISE, OpPattern.BROADCAST) and not named
+
+
 def images_of(function: Function) -> list[Var] | None:
     """The parameters that are images, the convolved one first; None if rows and columns mean something there."""
     convolution: Call | None = None
     for expr in post_order(function.body):
-        if isinstance(expr, Var) or expr is function.body and not isinstance(expr, Call):
+        if isinstance(expr, (Var, Op)):
             continue
-        if isinstance(expr, Op) or not isinstance(expr, Call):
-            if isinstance(expr, Op):
-                continue
-            return None
-        if not isinstance(expr.op, Op):
+        if not isinstance(expr, Call) or not isinstance(expr.op, Op):
             return None
         if expr.op.name == CONVOLUTION:
             if convolution is not None or not _reads_one_pixel(expr.attrs):
                 return None
             convolution = expr
-        elif expr.op.get_attr("TOpPattern") not in (OpPattern.ELEMWISE, OpPattern.BROADCAST):
-            return None
-        elif any(hasattr(expr.attrs, name) for name in ("axis", "shape", "newshape")):
+        elif not _is_elementwise(expr):
             return None
         if not _is_open_image(expr.checked_type):
             return None
-    if convolution is None or not isinstance(convolution.args[0], Var):
+    if convolution is None:
         return None
     data, weight = convolution.args
-    images = [data]
+    if not isinstance(data, Var):
+        return None
+    images: list[Var] = [data]
     for param in function.params:
         if param is data or param is weight:
             continue
@@ -102,12 +105,12 @@ def _view(name: str, *arguments: RelayExpr, **attributes: Any) -> Call:
 
 
 def _typed(made: Call, kind: Any) -> Call:
-    made._checked_type_ = kind
+    object.__setattr__(made, "_checked_type_", kind)
     return made
 
 
 class _Flatten(ExprMutator):
-    """Rewrites calls of primitive functions; functions of one structure stay one function."""
+    """Rewrites calls of primitive functions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -132,11 +135,13 @@ class _Flatten(ExprMutator):
         arguments = list(made.args)
         for place, param in enumerate(function.params):
             if any(param is image for image in images):
-                argument = _with_type(arguments[place], param)
-                (block,) = constant_shape(param.checked_type.shape[RANK - 1 :]) or (0,)  # type: ignore[attr-defined]
+                argument = arguments[place]
+                keep_type(param, argument)
+                (block,) = constant_shape(param.checked_type.shape[RANK - 1 :]) or (0,)
                 arguments[place] = _view("reshape", argument, newshape=(0, 0, -3, 1, block))
         convolved = next(place for place, param in enumerate(function.params) if param is images[0])
-        image = _with_type(made.args[convolved], images[0])
+        image = made.args[convolved]
+        keep_type(images[0], image)
         result = _typed(Call(flat, tuple(arguments), span=expr.span), flat.body.checked_type)
         return _view(
             "reshape_like",
@@ -147,13 +152,6 @@ class _Flatten(ExprMutator):
             rhs_begin=HEIGHT,
             rhs_end=WIDTH + 1,
         )
-
-
-def _with_type(argument: RelayExpr, param: Var) -> RelayExpr:
-    """An argument, which has the parameter's type if it was rewritten."""
-    if getattr(argument, "_checked_type_", None) is None:
-        argument._checked_type_ = param.checked_type
-    return argument
 
 
 def _flattened(function: Function) -> tuple[Function, list[Var]] | None:

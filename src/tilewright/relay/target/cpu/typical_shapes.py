@@ -1,8 +1,8 @@
 """The shapes that the tensors of a function of open sizes have for an input of typical size.
 
-Costs depend on sizes: a Winograd convolution is worth its transforms for an image of 56 rows, and not for one of 7. Where
-the height and width of the input are open, the sizes of all layers follow from one assumption about it. They only decide
-how something is computed, never what.
+Costs depend on sizes: a Winograd convolution is worth its transforms for an image of 56 rows, and not for one of 7.
+Where the height and width of the input are open, the sizes of all layers follow from one assumption about it. They only
+decide how something is computed, never what.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def typical_shapes(function: Function) -> dict[RelayExpr, Image]:
     for old, new in zip(before, after, strict=True):
         kind = getattr(new, "_checked_type_", None)
         shape = constant_shape(kind.shape) if isinstance(kind, TensorType) else None
-        if shape is not None and len(shape) == 4 and min(shape) > 0:
+        if isinstance(old, RelayExpr) and shape is not None and len(shape) == 4 and min(shape) > 0:
             found[old] = (shape[0], shape[1], shape[2], shape[3])
     return found
 
