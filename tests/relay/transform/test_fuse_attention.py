@@ -186,9 +186,9 @@ def _finite_where(query, key, value):
 
 
 def _few_queries(query, key, value):
-    left, right = relay.var("left", shape=(6, 1, 4)), relay.var("right", shape=(6, 20, 4))
-    weights = relay.nn.softmax(relay.nn.batch_matmul(left, right))
-    return relay.nn.batch_matmul(weights, right, transpose_b=False)
+    left, right = relay.var("left", shape=(6, 1, 4)), relay.var("right", shape=(6, 4, 20))
+    weights = relay.nn.softmax(relay.nn.batch_matmul(left, right, transpose_b=False))
+    return relay.nn.batch_matmul(weights, right)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def _few_queries(query, key, value):
 )
 def test_what_stays(make):
     """Another axis, scores that are wanted, a factor of the mask too, a ``where`` that leaves weight to what is masked,
-    and a single query stay two products."""
+    and a single query with keys whose channels are not contiguous stay two products."""
     found = names_of(fused(make(*operands())))
     assert "nn.contrib_attention" not in found and found["nn.softmax"] == 1
 
@@ -211,3 +211,45 @@ def test_switched_off():
         assert "nn.softmax" in names_of(passes(typed)["main"])
     with tvm.target.Target("cuda"):
         assert "nn.softmax" in names_of(passes(typed)["main"])
+
+
+def _repeated(data, times, by_repeat):
+    """(batch, heads, tokens, channels), each head several times in a row."""
+    if by_repeat:
+        return relay.repeat(data, times, 1)
+    apart = relay.broadcast_to(relay.expand_dims(data, 2), (1, 2, times, 24, 8))
+    return relay.reshape(apart, (1, 2 * times, 24, 8))
+
+
+@pytest.mark.parametrize("by_repeat", [False, True])
+@pytest.mark.parametrize("queries", [1, 24])
+def test_shared_heads_and_causal_masks(by_repeat, queries):
+    """Keys and values that several heads of queries share are not repeated, and a constant causal mask is an attribute,
+    whichever number hides."""
+    query = relay.reshape(relay.var("q", shape=(1, 6, queries, 8)), (6, queries, 8))
+    key, value = (
+        relay.reshape(_repeated(relay.var(name, shape=(1, 2, 24, 8)), 3, by_repeat), (6, 24, 8))
+        for name in "kv"
+    )
+    diagonal = 24 - queries
+    hidden = -np.inf if by_repeat else np.finfo("float32").min
+    mask = np.where(np.tri(queries, 24, diagonal, dtype=bool), 0, hidden).astype("float32")
+    scores = relay.add(relay.nn.batch_matmul(query, key), relay.const(mask))
+    made = relay.nn.batch_matmul(relay.nn.softmax(scores), value, transpose_b=False)
+    found = names_of(fused(made))
+    assert not {"repeat", "broadcast_to", "nn.softmax"} & set(found)
+    attrs = the_call(fused(made)).attrs
+    assert (attrs.shared, attrs.diagonal, attrs.heads) == (3, diagonal, 6)
+    same_numbers(made)
+
+
+def test_other_constant_masks_are_added():
+    """A mask that is not triangular, or hides nothing for good, stays an operand."""
+    query, key = relay.var("q", shape=(2, 16, 8)), relay.var("k", shape=(2, 16, 8))
+    for hidden, diagonal in ((-10000.0, 0), (-np.inf, 3)):
+        mask = np.where(np.tri(16, 16, diagonal, dtype=bool), 0, hidden).astype("float32")
+        mask[3, 0] = hidden
+        scores = relay.add(relay.nn.batch_matmul(query, key), relay.const(mask))
+        made = relay.nn.batch_matmul(relay.nn.softmax(scores), key, transpose_b=False)
+        call = the_call(fused(made))
+        assert call.attrs.diagonal is None and len(call.args) == 4

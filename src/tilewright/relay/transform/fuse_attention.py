@@ -3,14 +3,17 @@
 It matches ``batch_matmul(softmax(scale * batch_matmul(q, k.T) + mask), v)``, where scores may be masked by additions
 and by ``where`` with minus infinity, scales may be applied to the scores or to the operands, and operands may be split
 from one projection. The transposes that move heads before tokens disappear: operands are read in the layout of the
-projections.
+projections. On CPUs heads of keys and values that several heads of queries share are not repeated, keys behind a
+constant causal mask are skipped, and few queries are enough.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+import numpy as np
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
@@ -18,22 +21,28 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call, TupleGetItem, const
 from tilewright.relay.function import Function
+from tilewright.relay.interpreter import Interpreter
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.shapes import dims
 from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.relay.transform.lib.rewriting import (
     OperatorRewriter,
+    constant_expressions,
     is_call,
     made_type,
     rewritten,
     scalar_value,
 )
+from tilewright.schedule.cpu.few_queries import reads_few_queries
 from tilewright.schedule.gpu.tensor_core.attention import attention_refused
 from tilewright.target.target import Target
 from tilewright.topi.nn.attention import AttentionShape
 
 FEWEST_QUERIES: Final = 8
 """Queries from which the operator is worth it: with one or two, vectors of queries are mostly empty."""
+
+HIDDEN: Final = -1e30
+"""A number that hides a score that it is added to."""
 
 FLOATS: Final = ("float16", "bfloat16", "float32", "float64")
 
@@ -51,12 +60,14 @@ def _extents(expr: RelayExpr) -> Extents | None:
 
 @dataclass(frozen=True)
 class _Operand:
-    """A tensor of four dimensions in an order of N, T, H and C, at which head its heads begin, and a factor."""
+    """A tensor of four dimensions in an order of N, T, H and C, at which head its heads begin, a factor, and for how
+    many heads in a row each of its heads stands."""
 
     source: RelayExpr
     layout: str
     first_head: int
     factor: float
+    shared: int = 1
 
 
 @dataclass
@@ -88,6 +99,8 @@ class _Fuse(OperatorRewriter):
         super().__init__({"nn.batch_matmul": self._attention})
         self.target = target
         self.readers = _readers(body)
+        self.on_cpu = target is None or "cpu" in target.keys
+        self.diagonals: dict[tuple[RelayExpr, ...], int | None] = {}
         self.masks: dict[tuple[RelayExpr, Extents], RelayExpr] = {}
         self.cast_masks: dict[RelayExpr, RelayExpr] = {}
 
@@ -113,7 +126,7 @@ class _Fuse(OperatorRewriter):
         kind = made_type(old)
         if shape is None or keys is None or not isinstance(kind, TensorType) or str(kind.dtype) not in FLOATS:
             return None
-        if first.transpose_a or shape[1] < FEWEST_QUERIES or shape[0] != keys[0]:
+        if first.transpose_a or shape[0] != keys[0]:
             return None
         if any(_extents(argument) is None for argument in scores.product.args):
             return None
@@ -121,12 +134,13 @@ class _Fuse(OperatorRewriter):
         parts = (*scores.product.args, old.args[1])
         if any((_extents(part) or (0,))[0] != shape[0] for part in parts):
             return None
-        operands = _operands(parts, orders, shape[0])
+        operands = _operands(parts, orders, self.on_cpu)
         extents = dict(zip(operands[0].layout, _extents(operands[0].source) or (), strict=True))
         batch = extents["N"]
         heads = shape[0] // batch
-        mask = self._mask(scores.masks, softmax, (batch, heads, shape[1], shape[2]))
-        if scores.masks and mask is None:
+        diagonal, masks = self._diagonal(scores.masks, (shape[1], shape[2]))
+        mask = self._mask(masks, softmax, (batch, heads, shape[1], shape[2]))
+        if masks and mask is None:
             return None
         if mask is not None:
             mask = self.cast_masks.setdefault(mask, call("cast", mask, dtype=str(kind.dtype)))
@@ -134,10 +148,11 @@ class _Fuse(OperatorRewriter):
         if operands[2].factor != 1.0:
             return None
         values = dict(zip(operands[2].layout, _extents(operands[2].source) or (), strict=True))
-        sizes = AttentionShape(batch, heads, shape[1], shape[2], extents["C"], values["C"])
-        if not self._has_kernel(sizes, str(kind.dtype)):
-            return None
+        shared = operands[1].shared
+        sizes = AttentionShape(batch, heads, shape[1], shape[2], extents["C"], values["C"], shared, diagonal)
         layout = self._wanted_layout(old, (batch, heads))
+        if not self._has_kernel(sizes, [*(one.layout for one in operands), layout], str(kind.dtype)):
+            return None
         read = [self.visit(operand.source) for operand in operands]
         made = call(
             "nn.contrib_attention",
@@ -150,13 +165,30 @@ class _Fuse(OperatorRewriter):
             value_layout=operands[2].layout,
             out_layout=layout,
             first_heads=[operand.first_head for operand in operands],
+            shared=shared,
+            diagonal=diagonal,
         )
         in_order = call("transpose", made, axes=(0, 2, 1, 3)) if layout == "NTHC" else made
         return call("reshape", in_order, newshape=_extents(old))
 
-    def _has_kernel(self, sizes: AttentionShape, dtype: str) -> bool:
-        target = self.target
-        return target is None or "cpu" in target.keys or attention_refused(sizes, dtype, target) is None
+    def _has_kernel(self, sizes: AttentionShape, layouts: Sequence[str], dtype: str) -> bool:
+        if self.target is None or self.on_cpu:
+            return sizes.queries >= FEWEST_QUERIES or (self.on_cpu and reads_few_queries(sizes, layouts))
+        return sizes.queries >= FEWEST_QUERIES and attention_refused(sizes, dtype, self.target) is None
+
+    def _diagonal(
+        self, masks: list[RelayExpr], extents: tuple[int, int]
+    ) -> tuple[int | None, list[RelayExpr]]:
+        """The diagonal of a causal mask among the masks, and the other masks."""
+        for mask in masks if self.on_cpu else ():
+            # The mask that stands for ``where`` is made anew each time.
+            key = tuple(mask.args) if isinstance(mask, Call) and is_call(mask, "where") else (mask,)
+            if key not in self.diagonals:
+                self.diagonals[key] = _causal_diagonal(mask, extents)
+            found = self.diagonals[key]
+            if found is not None:
+                return found, [one for one in masks if one is not mask]
+        return None, masks
 
     def _scores(self, expr: RelayExpr) -> _Scores | None:
         """The scores of the softmax; None if another operator is between it and a product, or also reads the scores."""
@@ -315,9 +347,29 @@ def _leads_to_product(expr: RelayExpr) -> bool:
     return False
 
 
-def _operands(parts: Sequence[RelayExpr], orders: Sequence[str], count: int) -> list[_Operand]:
-    """Query, key and value without transposes; with one batch of heads, as they are, if their batches differ."""
+def _causal_diagonal(mask: RelayExpr, extents: tuple[int, int]) -> int | None:
+    """The diagonal of a constant mask (queries, keys) that hides the keys behind it and nothing else."""
+    shape = _extents(mask)
+    if shape is None or shape[-2:] != extents or any(extent != 1 for extent in shape[:-2]):
+        return None
+    if mask not in constant_expressions(mask):
+        return None
+    value = np.asarray(Interpreter().run(mask)).reshape(extents)
+    seen = value == 0
+    diagonal = int(seen[0].sum()) - 1
+    # A query that sees nothing is different with finite numbers.
+    if diagonal < 0 or not (value[~seen] <= HIDDEN).all():
+        return None
+    return diagonal if np.array_equal(seen, np.tri(*extents, diagonal, dtype=bool)) else None
+
+
+def _operands(parts: Sequence[RelayExpr], orders: Sequence[str], shares: bool) -> list[_Operand]:
+    """Query, key and value without transposes, and keys and values that are not repeated if ``shares``; with one batch
+    of heads, as they are, if their batches differ."""
     found = [_operand(part, order) for part, order in zip(parts, orders, strict=True)]
+    fewer = [None if one is None else _not_repeated(one) for one in found[1:]]
+    if shares and None not in fewer and len({one.shared for one in fewer if one is not None}) == 1:
+        found[1:] = fewer
     batches = {
         dict(zip(one.layout, _extents(one.source) or (), strict=True))["N"]
         for one in found
@@ -336,6 +388,10 @@ def _operand(expr: RelayExpr, order: str) -> _Operand | None:
     expr, factor = _unscaled(expr)
     inner = expr.args[0] if isinstance(expr, Call) and is_call(expr, "reshape") else None
     shape, whole = _extents(expr), None if inner is None else _extents(inner)
+    if inner is not None and whole is not None and len(whole) == 5 and is_call(inner, "broadcast_to"):
+        # Heads that were repeated and put together with batches in one step.
+        whole = (whole[0], whole[1] * whole[2], *whole[3:])
+        inner = call("reshape", inner, newshape=whole)
     if inner is None or shape is None or whole is None or len(whole) != 4 or whole[2:] != shape[1:]:
         return None
     layout = f"NH{order}"
@@ -350,6 +406,38 @@ def _operand(expr: RelayExpr, order: str) -> _Operand | None:
         inner, more = _unscaled(inner.args[0])
         factor *= more
     return _part_of_split(inner, layout, factor) or _Operand(inner, layout, 0, factor)
+
+
+def _not_repeated(operand: _Operand) -> _Operand | None:
+    """An operand before its heads were repeated; None if they were not."""
+    expr, layout = operand.source, operand.layout
+    whole, place = _extents(expr), layout.index("H")
+    if not isinstance(expr, Call) or whole is None or operand.first_head:
+        return None
+    attrs: Any = expr.attrs
+    if is_call(expr, "repeat") and attrs.axis is not None and attrs.axis % 4 == place:
+        return replace(operand, source=expr.args[0], shared=int(attrs.repeats))
+    spreading = expr.args[0]
+    if (
+        not is_call(expr, "reshape")
+        or not isinstance(spreading, Call)
+        or not is_call(spreading, "broadcast_to")
+    ):
+        return None
+    apart = _extents(spreading.args[0])
+    if apart is None or len(apart) != 5 or apart[place + 1] != 1 or whole[place] % apart[place]:
+        return None
+    fewer = (*apart[: place + 1], *apart[place + 2 :])
+    shared = whole[place] // apart[place]
+    spread = (*apart[: place + 1], shared, *apart[place + 2 :])
+    if _extents(spreading) != spread or whole != (
+        *fewer[:place],
+        fewer[place] * shared,
+        *fewer[place + 1 :],
+    ):
+        return None
+    source = call("reshape", spreading.args[0], newshape=fewer)
+    return replace(operand, source=source, shared=shared)
 
 
 def _part_of_split(expr: RelayExpr, layout: str, factor: float) -> _Operand | None:
