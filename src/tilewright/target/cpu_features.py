@@ -15,7 +15,7 @@ _IMPLICATIONS: Final = {
         f16c > avx, avxvnni > avx2, avxvnniint8 > avx2, avx512f > avx2 fma f16c, avx512bw > avx512f,
         avx512cd > avx512f, avx512dq > avx512f, avx512vl > avx512f, avx512vnni > avx512f, avx512ifma > avx512f,
         avx512vpopcntdq > avx512f, avx512bf16 > avx512bw, avx512vbmi > avx512bw, avx512vbmi2 > avx512bw,
-        avx512bitalg > avx512bw, avx512fp16 > avx512bw avx512dq avx512vl,
+        avx512bitalg > avx512bw, avx512fp16 > avx512bw avx512dq avx512vl, avx512vp2intersect > avx512f,
         amx-int8 > amx-tile, amx-bf16 > amx-tile, amx-fp16 > amx-tile
     """,
     "aarch64": """
