@@ -116,8 +116,8 @@ def test_unknown_names(capsys, tmp_path):
     with pytest.raises(FormatError, match="there is no model nothere"):
         registry.import_model("nothere.xyz")
     (tmp_path / "m.onnx").write_bytes(b"")
-    assert main(["inspect", str(tmp_path / "m.onnx"), "--model-format", "caffe"]) == 2
-    assert "no model format 'caffe'" in capsys.readouterr().err
+    assert main(["inspect", str(tmp_path / "m.onnx"), "--model-format", "theano"]) == 2
+    assert "no model format 'theano'" in capsys.readouterr().err
 
 
 def test_a_frontend_can_be_registered(fresh, tmp_path, capsys):
