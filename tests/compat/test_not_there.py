@@ -16,17 +16,17 @@ def test_attributes() -> None:
     """A name within a missing module: an error of ours that is an AttributeError, with advice."""
     with pytest.raises(
         NotInThisVersion,
-        match=r"tilewright\.relay\.frontend\.coreml\.from_coreml is not in this version .*: export",
+        match=r"tilewright\.contrib\.coreml_runtime\.create is not in this version .*: export",
     ):
-        relay.frontend.coreml.from_coreml
+        tvm.contrib.coreml_runtime.create
     assert issubclass(NotInThisVersion, TilewrightError) and issubclass(NotInThisVersion, AttributeError)
-    assert not hasattr(relay.frontend.coreml, "from_coreml")
+    assert not hasattr(tvm.contrib.coreml_runtime, "create")
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        "relay.frontend.caffe2",
+        "contrib.coreml_runtime",
         "relay.op.contrib.tensorrt",
         "contrib.rocblas",
     ],
@@ -46,7 +46,7 @@ def test_imports_from_missing_modules() -> None:
     with pytest.raises(ModuleNotInThisVersion, match="is not in this version"):
         from tilewright.contrib.rocblas import matmul  # noqa: F401
     with pytest.raises(ImportError, match="export the model to ONNX"):
-        from tilewright.relay.frontend import from_caffe2  # noqa: F401
+        from tilewright.contrib.coreml_runtime import create  # noqa: F401
 
 
 def test_packages_say_it_too() -> None:

@@ -50,10 +50,6 @@ _MODULES: Final[dict[str, str]] = {
             "vitis_ai",
         )
     },
-    "relay.frontend.caffe": _EXPORT,
-    "relay.frontend.caffe2": _EXPORT,
-    "relay.frontend.coreml": _EXPORT,
-    "relay.frontend.paddlepaddle": _EXPORT,
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
     "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",
     **{f"contrib.{name}": _COMPILED for name in ("miopen", "mps", "nnpack", "rocblas")},
@@ -75,19 +71,6 @@ _MODULES: Final[dict[str, str]] = {
 }
 """What is missing, and what to use instead."""
 
-_NAMES: Final[dict[str, dict[str, str]]] = {
-    "relay.frontend": {
-        name: _EXPORT
-        for name in (
-            "from_caffe",
-            "from_caffe2",
-            "from_coreml",
-            "from_paddle",
-        )
-    },
-}
-"""Names that modules of this version do not have yet."""
-
 _PACKAGE = "tilewright"
 
 
@@ -97,8 +80,7 @@ def advice_on(name: str) -> str | None:
     for length in range(len(parts), 0, -1):
         if ".".join(parts[:length]) in _MODULES:
             return _MODULES[".".join(parts[:length])]
-    package, _, last = name.rpartition(".")
-    return _NAMES.get(package, {}).get(last)
+    return None
 
 
 def is_module(name: str) -> bool:
@@ -112,7 +94,7 @@ def message_about(name: str, advice: str) -> str:
 
 def incomplete_modules() -> set[str]:
     """The modules of which a part is in the tables."""
-    return {*_NAMES, *(name.rpartition(".")[0] for name in _MODULES)}
+    return {name.rpartition(".")[0] for name in _MODULES}
 
 
 class _MissingFunction:

@@ -20,10 +20,14 @@ def test_formats_are_known_by_name_and_suffix():
         ("m.tflite", "tflite"),
         ("m.pth", "pytorch"),
         ("m.pdmodel", "paddle"),
+        ("m.mlmodel", "coreml"),
+        ("m.prototxt", "caffe"),
+        ("m.caffemodel", "caffe"),
     ]:
         assert frontends.guess_frontend(path).name() == name
-    with pytest.raises(TVMCException, match="no model format 'caffe'"):
-        frontends.get_frontend_by_name("caffe")
+    assert {"caffe", "caffe2", "coreml", "darknet", "mxnet"} <= set(frontends.get_frontend_names())
+    with pytest.raises(TVMCException, match="no model format 'theano'"):
+        frontends.get_frontend_by_name("theano")
     with pytest.raises(TVMCException, match="pass model_format"):
         frontends.guess_frontend("model")
 
@@ -38,22 +42,15 @@ def test_onnx_is_loaded(small_onnx, open_onnx):
     assert frozen.params == {}
 
 
-@pytest.mark.parametrize("suffix", ["pdmodel"])
-def test_other_formats_say_how_to_get_onnx(suffix, tmp_path):
-    """A format that is not there yet is named, with the way to ONNX."""
-    path = tmp_path / f"model.{suffix}"
-    path.write_bytes(b"x")
-    with pytest.raises(TVMCException, match=r"not in this version. Convert it to ONNX: .*onnx"):
-        tvmc.load(str(path))
-
-
-@pytest.mark.parametrize("suffix", ["keras", "pb", "tflite"])
+@pytest.mark.parametrize("suffix", ["keras", "pb", "tflite", "pdmodel", "mlmodel", "prototxt"])
 def test_files_that_are_no_models_are_refused(suffix, tmp_path):
     """Whether the framework that wrote the format is installed or not."""
     path = tmp_path / f"model.{suffix}"
     path.write_bytes(b"x")
     with pytest.raises(
-        ModelError, match=r"not a TFLite model|is not a TensorFlow graph|Keras cannot|pip install"
+        ModelError,
+        match=r"not a TFLite model|is not a TensorFlow graph|Keras cannot|pip install|not a PaddlePaddle program"
+        r"|not a Core ML model|not a network of Caffe",
     ):
         tvmc.load(str(path))
 

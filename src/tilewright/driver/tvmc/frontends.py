@@ -8,7 +8,7 @@ from typing import Any
 from tilewright.driver.tvmc.errors import TVMCException, of_format
 from tilewright.driver.tvmc.model import TVMCModel
 from tilewright.relay.frontend import registry
-from tilewright.relay.frontend.conversions import FormatError
+from tilewright.relay.frontend.format_errors import FormatError
 from tilewright.relay.frontend.keras.package import keras_package
 from tilewright.relay.frontend.registry import Imported
 from tilewright.relay.frontend.tensorflow.package import tensorflow_package
@@ -120,7 +120,7 @@ ALL_FRONTENDS: list[type[Frontend]] = [
 def get_frontend_names() -> list[str]:
     """The formats by name: tvmc's, then the others of the registry."""
     named = [frontend.name() for frontend in ALL_FRONTENDS]
-    return named + sorted(registry.known_formats().keys() - set(named))
+    return named + sorted(registry.readable_formats().keys() - set(named))
 
 
 def get_frontend_by_name(name: str) -> Frontend:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.relay.frontend import registry
-from tilewright.relay.frontend.conversions import FormatError
+from tilewright.relay.frontend.format_errors import FormatError
 from tilewright.relay.frontend.onnx.inputs import DeclaredInput
 from tilewright.relay.frontend.onnx.inputs import declared_inputs as declared_in_onnx
 from tilewright.runtime.ndarray import numpy_dtype

@@ -19,7 +19,7 @@ from tilewright.relay.analysis import get_total_mac_number, post_order_visit
 from tilewright.relay.expr import Call, Constant
 from tilewright.relay.frontend.common import Unsupported
 from tilewright.relay.frontend.common.description import Described, Tensor, Weights
-from tilewright.relay.frontend.conversions import FormatError
+from tilewright.relay.frontend.format_errors import FormatError
 from tilewright.relay.frontend.registry import find_frontend, guess_frontend
 from tilewright.runtime.aot_model import AOTModel
 from tilewright.runtime.artefact import check_model_library, read_members

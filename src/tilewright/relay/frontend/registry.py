@@ -21,7 +21,7 @@ from typing import Any, Final
 from tilewright.ir.module import IRModule
 from tilewright.relay.frontend.common.description import Described
 from tilewright.relay.frontend.common.unsupported import Unsupported
-from tilewright.relay.frontend.conversions import CONVERSIONS, FormatError, NoSuchModel
+from tilewright.relay.frontend.format_errors import FormatError, NoSuchModel
 from tilewright.support.wording import argument
 
 Imported = tuple[IRModule, dict[str, Any]]
@@ -80,12 +80,6 @@ def readable_formats() -> dict[str, Frontend]:
     return {**_own(), **_installed(), **_registered}
 
 
-def known_formats() -> dict[str, Frontend]:
-    """Every format by name; those that have to be converted first refuse to load, and say how."""
-    conversions = [Frontend(one.name, one.suffixes, one.load, one.sniff, one.load) for one in CONVERSIONS]
-    return {**{one.name: one for one in conversions}, **readable_formats()}
-
-
 @cache
 def _own() -> Mapping[str, Frontend]:
     """The folders of this package."""
@@ -118,7 +112,7 @@ def _installed() -> Mapping[str, Frontend]:
 
 def find_frontend(name: str) -> Frontend:
     """The frontend of a format; an unknown one raises ``FormatError`` naming the nearest that exists."""
-    formats = known_formats()
+    formats = readable_formats()
     if name not in formats:
         raise FormatError(
             f"there is no model format {name!r}{_nearest(name, formats)}; they are {', '.join(sorted(formats))}"
@@ -135,9 +129,7 @@ def guess_frontend(path: str) -> Frontend:
                 return one
         raise FormatError(f"{path} is a folder: name the model's file in it")
     suffix = file.suffix.lstrip(".").lower()
-    # A frontend comes before a conversion that claims the same suffix or the same bytes.
     formats = list(readable_formats().values())
-    formats += [one for name, one in known_formats().items() if name not in readable_formats()]
     candidates = [one for one in formats if suffix in one.suffixes]
     if len(candidates) != 1:
         head = _head(file)

@@ -13,7 +13,7 @@ from tests.relay.frontend.torch.running import array, check, leaves, run  # noqa
 from tilewright import relay  # noqa: E402
 from tilewright.relay.frontend import from_exported_program, from_fx  # noqa: E402
 from tilewright.relay.frontend.common import UnsupportedOperators  # noqa: E402
-from tilewright.relay.frontend.conversions import FormatError  # noqa: E402
+from tilewright.relay.frontend.format_errors import FormatError  # noqa: E402
 from tilewright.support.errors import ModelError  # noqa: E402
 
 nn = torch.nn

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tilewright.relay.frontend.conversions import FormatError
+from tilewright.relay.frontend.format_errors import FormatError
 from tilewright.relay.frontend.registry import Frontend, Imported
 from tilewright.relay.frontend.torch.exported import from_exported_program
 from tilewright.relay.frontend.torch.package import torch_package
