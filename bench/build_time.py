@@ -127,8 +127,8 @@ def main() -> None:
         "From a model to runnable code",
         header,
         [measured(name, given.rounds) for name in given.models],
-        f"relay.testing's models, two of bench/models and PP-OCR's recogniser, `relay.build` for `llvm` at opt_level 3. "
-        f"Every figure is of the first build in a "
+        "relay.testing's models, two of bench/models and PP-OCR's recogniser, `relay.build` for `llvm` at "
+        "opt_level 3. Every figure is of the first build in a "
         f"process; medians of {given.rounds} from the cache. "
         f"Load average of the machine at the end: {os.getloadavg()[0]:.1f}.",
     )
