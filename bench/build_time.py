@@ -8,6 +8,7 @@ cache, and 2 s for the graph passes.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import statistics
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any, cast
 
 import tilewright as tvm
 from tilewright import relay
@@ -25,6 +27,25 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from harness import write_table  # noqa: E402
+from latency import exported  # noqa: E402
+
+
+def of_the_latency_bench(name: str) -> tuple[Any, Any]:
+    """A model of ``bench/models`` through ONNX."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
+    model = exported(name, cache) / "model.onnx"
+    return cast(tuple[Any, Any], relay.frontend.from_onnx(str(model), freeze_params=True))
+
+
+def text_recogniser() -> tuple[Any, Any]:
+    """PP-OCR's recogniser from the package rapidocr-onnxruntime, for a line of 320 pixels."""
+    package = importlib.util.find_spec("rapidocr_onnxruntime")
+    if package is None or package.origin is None:
+        raise SystemExit("PP-OCR's recogniser is in the package rapidocr-onnxruntime: install that")
+    model = Path(package.origin).parent / "models" / "ch_PP-OCRv4_rec_infer.onnx"
+    shapes = {"x": (1, 3, 48, 320)}
+    return cast(tuple[Any, Any], relay.frontend.from_onnx(str(model), shapes, freeze_params=True))
+
 
 WARM_UP = "mlp"
 """Built first in a new cache folder: where Tilewright runs from its source tree, the C runtime is built into it."""
@@ -36,6 +57,9 @@ MODELS = {
     "mobilenet": lambda: testing.mobilenet.get_workload(batch_size=1),
     "inception-v3": lambda: testing.inception_v3.get_workload(batch_size=1),
     "densenet-121": lambda: testing.densenet.get_workload(batch_size=1),
+    "ghostnet": lambda: of_the_latency_bench("ghostnet"),
+    "rexnet": lambda: of_the_latency_bench("rexnet"),
+    "PP-OCR recogniser": lambda: text_recogniser(),
 }
 
 
@@ -103,7 +127,8 @@ def main() -> None:
         "From a model to runnable code",
         header,
         [measured(name, given.rounds) for name in given.models],
-        f"relay.testing's models, `relay.build` for `llvm` at opt_level 3. Every figure is of the first build in a "
+        "relay.testing's models, two of bench/models and PP-OCR's recogniser, `relay.build` for `llvm` at "
+        "opt_level 3. Every figure is of the first build in a "
         f"process; medians of {given.rounds} from the cache. "
         f"Load average of the machine at the end: {os.getloadavg()[0]:.1f}.",
     )

@@ -17,7 +17,6 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -59,7 +58,6 @@ def node_classes() -> dict[str, type[Node]]:
     return found
 
 
-@cache
 def kind_name(node_class: type[Any]) -> str:
     """The name of a class with its level, which tells the variables of loops and of graphs apart: ``ir.Var``."""
     return f"{node_class.__module__.removeprefix('tilewright.').split('.')[0]}.{node_class.__name__}"
@@ -79,14 +77,16 @@ def _is_saved(slot: str) -> bool:
     return slot != "span" and not slot.startswith("_")
 
 
-@cache
-def _slots_of(node_class: type[Node]) -> tuple[str, ...]:
-    return tuple(name for name in all_slots(node_class) if _is_saved(name))
+_SAVED_SLOTS: Final[dict[type[Node], tuple[str, ...]]] = {}
 
 
 def _saved_slots(node: Node) -> list[str]:
     """The slots that make up a node, in order."""
-    return [name for name in _slots_of(type(node)) if hasattr(node, name)]
+    names = _SAVED_SLOTS.get(type(node))
+    if names is None:
+        names = tuple(name for name in all_slots(type(node)) if _is_saved(name))
+        _SAVED_SLOTS[type(node)] = names
+    return [name for name in names if hasattr(node, name)]
 
 
 def _parts(value: Any) -> list[Any]:

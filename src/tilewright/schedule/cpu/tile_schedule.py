@@ -213,7 +213,10 @@ def _outer_order(
         outer[position] for position in rest if position not in found.batch_axes and position not in panels
     ]
     around, within = [outer[position] for position in panels], list[OuterLoop]()
-    share = PANEL_SHARE if panels and found.scalar_bytes(materialized.compute.axes) > cpu.l2_bytes // 2 else 0
+    scalar_bytes = found.scalar_bytes(materialized.compute.axes)
+    if slices is not None and slices.count:
+        scalar_bytes //= slices.count
+    share = PANEL_SHARE if panels and scalar_bytes > cpu.l2_bytes // 2 else 0
     if panels and others and not within_block:
         share = decide("panel_share", share, lambda: [0, 1, 2, 4, 8, 64])
     if share:
