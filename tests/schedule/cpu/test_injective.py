@@ -60,7 +60,19 @@ def test_the_axis_through_the_lines(shape: tuple[int, ...], order: tuple[int, ..
     schedule[made.op.input_tensors[0]].compute_inline()
     materialized = next(one for one in materialized_stages(schedule) if one.stage.op.name == made.op.name)
     found = crossing_axis(materialized, describe_cpu("llvm -mcpu=skylake-avx512"))
-    assert (None if found is None else found[0]) is (None if axis is None else made.op.axis[axis])
+    assert (found is None) == (axis is None)
+    if found is not None and axis is not None:
+        assert found[0] is made.op.axis[axis] and found[1] == 16
+
+
+def test_blocks_that_are_not_whole_vectors() -> None:
+    """Lines of a block of 51 channels have 17 of them."""
+    data = te.placeholder((1, 5, 40, 40, 51), name="data")
+    made = topi.layout_transform(data, "NCHW51c", "NCHW")
+    schedule = te.create_schedule(made.op)
+    materialized = next(one for one in materialized_stages(schedule) if one.stage.op is made.op)
+    found = crossing_axis(materialized, describe_cpu("llvm -mcpu=skylake-avx512"))
+    assert found is not None and found[0] is made.op.axis[1] and found[1] == 17
 
 
 def test_lines_are_read_before_the_next_vector() -> None:

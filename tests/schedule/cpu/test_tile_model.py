@@ -66,10 +66,10 @@ def test_one_row_takes_vectors_side_by_side() -> None:
 
 
 def test_unknown_extents_have_small_tiles() -> None:
-    """What is left over at an end that is not constant costs code for each row."""
+    """What is left over at an end that is not constant is computed in smaller tiles, and should be little."""
     rows = choose_tile(AVX512, TileProblem((None, 1), 768, 64, 1, 16, 768, True, True))
     columns = choose_tile(AVX512, TileProblem((64, 1), None, 64, 1, 16, 768, True, True))
-    assert rows.rows[0] <= 6 and columns.columns == 16 and columns.rows[0] <= 4
+    assert rows.rows[0] <= 6 and columns.columns == 16 and columns.rows[0] <= 6
 
 
 sizes = st.integers(1, 70)
