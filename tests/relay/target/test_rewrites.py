@@ -53,9 +53,11 @@ def test_each_kind_of_device_has_its_own_rewrites() -> None:
     cpu, gpu = tvm.target.Target("llvm"), tvm.target.Target("cuda")
     assert set(names(cpu)) - set(names(gpu)) == {
         "ConvolveImages",
+        "KeepWeightsPacked",
         "SplitDilation",
         "Tabulate",
         "UnsignedData",
+        "WidenHalf",
     }
     assert set(names(gpu)) - set(names(cpu)) == {"FoldOutputCast"}
     with cpu:
