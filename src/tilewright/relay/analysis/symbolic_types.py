@@ -27,6 +27,8 @@ from tilewright.relay.op.definition import RelationError
 from tilewright.relay.op.shapes import Condition, equal_broadcasts, recorded_conditions
 from tilewright.support.errors import LoweringError
 
+VIEW: Final = "View"
+"""The attribute of a primitive function whose result is its first argument's memory, in a shape known to fit."""
 SAME_SHAPES: Final = "SameShapes"
 """The attribute of a primitive function in which no open dimension is broadcast: of two that meet, both are equal."""
 

@@ -9,7 +9,7 @@ from tilewright.ir.op import Op
 from tilewright.ir.structural import structural_equal
 from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.tensor_type import TensorType
-from tilewright.relay.analysis.symbolic_types import has_constant_shape, tensor_types
+from tilewright.relay.analysis.symbolic_types import VIEW, has_constant_shape, tensor_types
 from tilewright.relay.backend.external.symbols import external_symbol
 from tilewright.relay.backend.graph import is_device_copy
 from tilewright.relay.backend.shape_functions import ShapeInput, copied_shapes, shape_function
@@ -114,8 +114,7 @@ def _is_view(function: Function) -> bool:
     while isinstance(body, Call):
         if not isinstance(body.op, Op):
             return False
-        # The tensor whose shape is taken is read by the shape function only.
-        if not body.op.get_attr("TNonComputational") and body.op.name != "reshape_like":
+        if not body.op.get_attr("TNonComputational") and not function.attrs.get(VIEW):
             return False
         before, after = body.args[0].checked_type, body.checked_type
         if not isinstance(after, TensorType) or after.dtype != before.dtype:

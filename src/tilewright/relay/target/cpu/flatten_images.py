@@ -17,7 +17,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.transform import PassContext
-from tilewright.relay.analysis.symbolic_types import SAME_SHAPES
+from tilewright.relay.analysis.symbolic_types import SAME_SHAPES, VIEW
 from tilewright.relay.expr import Call, Var
 from tilewright.relay.expr_functor import ExprMutator, substitute
 from tilewright.relay.function import Function
@@ -100,7 +100,9 @@ def images_of(function: Function) -> list[Var] | None:
 def _view(name: str, *arguments: RelayExpr, **attributes: Any) -> Call:
     """A call of a primitive function of one operator."""
     params = [Var(f"p{number}", argument.checked_type) for number, argument in enumerate(arguments)]
-    made = infer_function(Function(params, call(name, *params, **attributes), attrs={"Primitive": 1}))
+    made = infer_function(
+        Function(params, call(name, *params, **attributes), attrs={"Primitive": 1, VIEW: 1})
+    )
     return _typed(Call(made, arguments), made.body.checked_type)
 
 
