@@ -71,7 +71,7 @@ class ComputeOp(BaseComputeOp):
         depend on the axes of that computation."""
         if self.tag in (ELEMWISE, BROADCAST) and not isinstance(self.body[index], Reduce):
             return self.body[index]
-        return super().scalar(index)
+        return Operation.scalar(self, index)
 
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
