@@ -109,7 +109,7 @@ class Expressions:
         """A new argument; seldom, a number that is a constant in both programs."""
         value = special_numbers(self.random, dtype, shape)
         if constant and self.random.random() < 0.15:
-            return Made(relay.const(special_numbers(self.random, dtype, ())), (), dtype)
+            return Made(relay.const(special_numbers(self.random, dtype, ()), dtype), (), dtype)
         variable = relay.var(f"x{len(self.leaves)}", shape=shape, dtype=dtype)
         self.leaves.append(Leaf(variable, value))
         return Made(variable, shape, dtype)
@@ -345,7 +345,7 @@ class Finding:
 
 def folded(expr: Any, leaves: Sequence[Leaf]) -> Array:
     """The value of an expression by constant folding."""
-    bound = relay.bind(expr, {leaf.variable: relay.const(leaf.value) for leaf in leaves})
+    bound = relay.bind(expr, {leaf.variable: relay.const(leaf.value, str(leaf.value.dtype)) for leaf in leaves})
     made = relay.transform.FoldConstantExpr(bound)
     if not isinstance(made, relay.Constant):
         raise AssertionError(f"not folded: {made}")

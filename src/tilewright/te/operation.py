@@ -7,7 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilewright.ir import operators
-from tilewright.ir.expr import ExprLike, IterVar, PrimExpr, ProducerLoad, Range, Reduce, SizeVar, Var
+from tilewright.ir.expr import (
+    ExprLike,
+    FloatImm,
+    IntImm,
+    IterVar,
+    PrimExpr,
+    ProducerLoad,
+    Range,
+    Reduce,
+    SizeVar,
+    Var,
+)
 from tilewright.ir.functor import Mutator, post_order
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
@@ -68,9 +79,11 @@ class ComputeOp(BaseComputeOp):
 
     def scalar(self, index: int) -> PrimExpr:
         """Arithmetic on tensors without dimensions becomes part of what uses it: in ``lambda i: a[i] + scalar`` it may
-        depend on the axes of that computation."""
-        if self.tag in (ELEMWISE, BROADCAST) and not isinstance(self.body[index], Reduce):
-            return self.body[index]
+        depend on the axes of that computation. A constant stays a tensor: what it is used for might be folded, and a
+        division by zero is an error only where it is computed."""
+        body = self.body[index]
+        if self.tag in (ELEMWISE, BROADCAST) and not isinstance(body, (Reduce, IntImm, FloatImm)):
+            return body
         return Operation.scalar(self, index)
 
     @property
