@@ -56,7 +56,7 @@ def test_a_tensor_without_dimensions_is_its_element() -> None:
 def test_a_constant_without_dimensions_stays_a_tensor() -> None:
     """A division by it is one of the program, which may never be computed, and not one that is folded."""
     zero = te.compute((), lambda: tvm.tir.const(0, "int32"), name="zero", tag="elemwise")
-    quotient = te.placeholder((3,), "int32", name="A") // zero
+    quotient = te.placeholder((3,), "int32", name="A") / zero
     assert zero in quotient.op.input_tensors
 
 

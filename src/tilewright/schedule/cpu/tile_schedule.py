@@ -132,7 +132,10 @@ def tile_stages(
     if packed_lanes:
         _reduce_in_matrix_unit(reduction, materialized, found, sizes, packed_lanes)
     else:
-        prefetch = _prefetches_panels(materialized, found, sizes, cpu)
+        # Slices read panels that are in L2: prefetches whose addresses take instructions are not worth it there.
+        prefetch = (slices is None or cpu.has_vector_offsets) and _prefetches_panels(
+            materialized, found, sizes, cpu
+        )
         _reduce_in_tile(reduction, materialized, found, sizes, lanes, prefetch, cpu)
     return shared
 
