@@ -345,7 +345,9 @@ class Finding:
 
 def folded(expr: Any, leaves: Sequence[Leaf]) -> Array:
     """The value of an expression by constant folding."""
-    bound = relay.bind(expr, {leaf.variable: relay.const(leaf.value, str(leaf.value.dtype)) for leaf in leaves})
+    bound = relay.bind(
+        expr, {leaf.variable: relay.const(leaf.value, str(leaf.value.dtype)) for leaf in leaves}
+    )
     made = relay.transform.FoldConstantExpr(bound)
     if not isinstance(made, relay.Constant):
         raise AssertionError(f"not folded: {made}")

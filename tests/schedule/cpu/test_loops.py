@@ -19,7 +19,7 @@ MUCH = 1000 * PARALLEL_WORK
         ([16, 100], 1),
         ([8, 100], 2),  # enough for two cores, and too few for a larger machine
         ([3, 100], 2),
-        ([None, 8, None], 3),  # a batch of one image leaves all but one core to the channels and what is further in
+        ([None, 8, None], 3),  # a batch of one image: the cores share what is further in
         ([None, 1, None, 5], 3),
         ([None], 1),
         ([None, None], 2),
