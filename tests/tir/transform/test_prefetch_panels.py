@@ -130,7 +130,7 @@ def test_schedules_of_large_weights_ask(depth, asks):
     whose panels do not fit there. Results are right, also where rows do not divide into tiles."""
     target = tvm.target.Target("llvm -mcpu=haswell")
     with target:
-        data, weight = te.placeholder((21, depth)), te.placeholder((8, depth, 16))
+        data, weight = te.placeholder((21, depth)), te.placeholder((16, depth, 16))
         made = topi.x86.dense_pack(data, weight)
         schedule = topi.x86.schedule_dense_pack(made)
         lowered = tvm.lower(schedule, [data, weight, made])
@@ -138,10 +138,10 @@ def test_schedules_of_large_weights_ask(depth, asks):
         built = tvm.build(schedule, [data, weight, made], target)
     random = np.random.default_rng(3)
     left = random.normal(size=(21, depth)).astype("float32")
-    right = random.normal(size=(8, depth, 16)).astype("float32")
-    found = tvm.nd.array(np.zeros((21, 128), "float32"))
+    right = random.normal(size=(16, depth, 16)).astype("float32")
+    found = tvm.nd.array(np.zeros((21, 256), "float32"))
     built(tvm.nd.array(left), tvm.nd.array(right), found)
-    wanted = left.astype("float64") @ right.astype("float64").transpose(1, 0, 2).reshape(depth, 128)
+    wanted = left.astype("float64") @ right.astype("float64").transpose(1, 0, 2).reshape(depth, 256)
     np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-4)
 
 
