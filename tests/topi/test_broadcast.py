@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from tests.topi.running import apply, evaluate, inputs
 
-import tilewright as tvm
 from tilewright import te, topi
 from tilewright.support.errors import ExpressionError
 
@@ -178,7 +177,7 @@ def test_tags():
 
 
 def test_operators_on_tensors():
-    """Python's operators on whole tensors give tensors."""
+    """Python's operators on whole tensors give tensors, on those without dimensions too."""
     a, b = floats(2, 3), floats(3)
     feeds = inputs(a, b)
     x, y = feeds
@@ -186,7 +185,8 @@ def test_operators_on_tensors():
     assert result.dtype == "float64"
     np.testing.assert_allclose(result, (2 * a - b) / (b + 10) - a, rtol=1e-5)
     scalar = te.placeholder((), name="scalar")
-    assert isinstance(scalar + 1.0, tvm.tir.PrimExpr)
+    more = scalar + 1.0
+    assert isinstance(more, te.Tensor) and more.shape == ()
 
 
 def test_elemwise_sum():
