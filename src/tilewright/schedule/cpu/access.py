@@ -194,7 +194,9 @@ class Read:
         for place, index in enumerate(self.indices):
             if index is axis.var:
                 return place
-            if not any(axis.var is part for part in post_order(index)):
+            used = {part for part in post_order(index) if isinstance(part, Var)}
+            # With an open size in it, an index may be the axis for some sizes only: that of a broadcast tensor is.
+            if axis.var not in used or not used <= {one.var for one in self.axes}:
                 continue
             try:
                 if all(

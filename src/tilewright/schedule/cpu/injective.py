@@ -156,9 +156,11 @@ def _separate_border(materialized: MaterializedStage, loops: list[IterVar]) -> N
     conditions = conditions_of(materialized)
     if len(conditions) != 1:
         return  # a concatenation, whose pieces would all have copies of the code
-    innermost = loops[-1]
-    fused = not any(innermost is axis for axis in materialized.compute.axes)
-    if (fused or innermost.var in _variables_of(conditions)) and innermost in stage.leaf_iter_vars:
+    innermost, axes = loops[-1], materialized.compute.axes
+    # A fused loop is over axes that a condition may depend on; one about sizes only is the same in all iterations.
+    parts = [innermost] if any(innermost is axis for axis in axes) else axes
+    conditional = _variables_of(conditions)
+    if any(part.var in conditional for part in parts) and innermost in stage.leaf_iter_vars:
         stage.pragma(innermost, "loop_partition_hint")
 
 

@@ -205,7 +205,9 @@ def _leading(
     axes = materialized.compute.axes
     positions = [position for position in shared if sizes[position] == 1]
     if found.is_product:
-        positions = [position for position in positions if position in found.batch_axes]
+        batches = [position for position in positions if position in found.batch_axes]
+        # An open batch may be one image, which all cores have to share.
+        positions = [position for position in batches if constant_extent(axes[position]) is not None]
     slices = prod(extent_of(axes[position]) for position in positions)
     inside = slices >= cpu.cores and _bytes_of(producers) // slices <= cpu.l2_bytes // 2
     if positions and slices > 1:
