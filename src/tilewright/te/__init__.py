@@ -1,5 +1,7 @@
 """Tensor expressions: tensors defined element by element, and schedules that say how to compute them."""
 
+from functools import partial
+
 from tilewright.ir.buffer import decl_buffer
 from tilewright.te import elementwise, hybrid, schedule, tensor
 from tilewright.te.autodiff import gradient
@@ -71,5 +73,5 @@ from tilewright.tir.op import (
 )
 from tilewright.tir.reducer import comm_reducer, max, min, sum
 
-tensor.BINARY.fill(elementwise.binary)
-tensor.UNARY.fill(elementwise.unary)
+tensor.BINARY.fill(partial(elementwise.binary, in_place=True))
+tensor.UNARY.fill(partial(elementwise.unary, in_place=True))
