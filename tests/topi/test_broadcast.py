@@ -189,6 +189,15 @@ def test_operators_on_tensors():
     assert isinstance(more, te.Tensor) and more.shape == ()
 
 
+def test_scalars_are_computed_once():
+    """Functions of tensors without dimensions are stages of their own, not part of each element that uses them."""
+    scalar = te.placeholder((), name="scalar")
+    twice = topi.add(scalar, scalar)
+    made = topi.multiply(te.placeholder((8,), name="a"), topi.exp(twice))
+    (_, power) = made.op.input_tensors
+    assert power.op.input_tensors == (twice,)
+
+
 def test_elemwise_sum():
     """The sum of any number of tensors of one shape."""
     arrays = [np.full((2, 3), value, "float32") for value in (1, 2, 4)]

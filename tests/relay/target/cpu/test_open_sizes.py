@@ -10,6 +10,7 @@ import pytest
 import tilewright as tvm
 from tilewright import relay
 from tilewright.ir.op import Op
+from tilewright.relay.backend.te_compiler import lower_primitive
 from tilewright.relay.expr import Call
 from tilewright.relay.expr_functor import post_order_visit
 from tilewright.relay.interpreter import Interpreter
@@ -150,3 +151,21 @@ def test_dense_layers_of_sentences() -> None:
         wanted = Interpreter(module).run(module["main"], [data])
         found = machine.invoke("main", tvm.nd.array(data)).numpy()
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_a_norm_of_open_sizes_is_not_sliced() -> None:
+    """What is broadcast to open sizes is computed before the loop that reads it: which slice an iteration needs depends
+    on whether a size is one."""
+    sizes = [relay.Any() for _ in range(3)]
+    data = relay.var("data", relay.TensorType([*sizes, 96], "float32"))
+    mean, variance = (
+        relay.var(name, relay.TensorType([*sizes, 1], "float32")) for name in ("mean", "variance")
+    )
+    deviation = relay.sqrt(relay.add(variance, relay.const(1e-5)))
+    body = relay.divide(relay.subtract(data, mean), deviation)
+    function = relay.Function([data, mean, variance], body).with_attr("Primitive", 1)
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(function))
+    text = str(
+        lower_primitive(module["main"], tvm.target.Target("llvm -mcpu=skylake-avx512"), "norm")["norm"]
+    )
+    assert text.index("T.allocate") < text.index("T.parallel")
