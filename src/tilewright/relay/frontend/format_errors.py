@@ -10,4 +10,4 @@ class FormatError(ModelError):
 
 
 class NoSuchModel(FormatError, FileNotFoundError):
-    """There is no file of this name."""
+    """The file does not exist."""

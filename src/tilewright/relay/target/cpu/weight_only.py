@@ -95,7 +95,7 @@ def _quantized(weight: RelayExpr, transposed: bool) -> _Quantized | None:
     shape = constant_shape(weight)
     if not isinstance(weight, Call) or shape is None or not _reads_integers(weight):
         return None
-    # A scale of one is no factor any more.
+    # A scale of one multiplies nothing.
     arguments = weight.args if is_call(weight, "multiply") else (weight, const(1.0, "float32"))
     factors = [_moved(argument, shape, moves) for argument in arguments]
     for whole, scale in (factors, factors[::-1]):
