@@ -12,6 +12,14 @@ import torch
 
 TOLERANCE = 1e-4
 
+THROUGH: dict[str, str] = {
+    "code": "llvm",
+    "quick": "llvm -opt-level=0",
+    "reference": "",
+}
+"""What runs an imported model, the strictest first: code as users get it, code that LLVM hardly optimises, and the
+interpreter, which computes every operator by its NumPy reference. Each with the target that it compiles for."""
+
 Found = tuple[Sequence[Any], str]
 Inputs = tuple[torch.Tensor, ...]
 
@@ -46,7 +54,11 @@ def compared(found: Sequence[Any], expected: Any) -> dict[str, Any]:
 
 
 def executed(
-    module: Any, params: Any, inputs: Sequence[torch.Tensor], names: Sequence[str] | None = None
+    module: Any,
+    params: Any,
+    inputs: Sequence[torch.Tensor],
+    through: str,
+    names: Sequence[str] | None = None,
 ) -> Found:
     """The outputs of a module; through the virtual machine where the graph executor cannot run it."""
     import tilewright as tvm
@@ -57,13 +69,16 @@ def executed(
     free = [one.name_hint for one in module["main"].params if one.name_hint not in known]
     given = dict(zip(names if names is not None else free, inputs, strict=False))
     values = {name: tvm.nd.array(given[name].numpy()) for name in free}
+    target = THROUGH[through]
+    if not target:
+        return _arrays(relay.create_executor("debug", module, params=known).evaluate()(**values)), ""
     with tvm.transform.PassContext(opt_level=3):
         try:
-            executor = relay.build(module, target="llvm", params=known)["default"](tvm.cpu(0))
+            executor = relay.build(module, target=target, params=known)["default"](tvm.cpu(0))
         except LoweringError as error:
             if "virtual machine" not in str(error):
                 raise
-            program = relay.vm.compile(module, target="llvm", params=known)
+            program = relay.vm.compile(module, target=target, params=known)
             result = tvm.runtime.vm.VirtualMachine(program, tvm.cpu(0)).run(**values)
             return _arrays(result), "virtual machine"
     for name, value in values.items():
@@ -79,7 +94,7 @@ def _arrays(result: Any) -> list[Any]:
     return [one for field in result for one in _arrays(field)]
 
 
-def export(model: torch.nn.Module, inputs: Inputs) -> Found:
+def export(model: torch.nn.Module, inputs: Inputs, through: str) -> Found:
     """``torch.export``, then ``from_exported_program``."""
     from tilewright import relay
 
@@ -89,14 +104,16 @@ def export(model: torch.nn.Module, inputs: Inputs) -> Found:
     except Exception as error:
         raise Refused(f"{type(error).__name__}: {error}") from error
     module, params = relay.frontend.from_exported_program(program, freeze_params=True)
-    return executed(module, params, inputs)
+    return executed(module, params, inputs, through)
 
 
-def compile(model: torch.nn.Module, inputs: Inputs) -> Found:
+def compile(model: torch.nn.Module, inputs: Inputs, through: str) -> Found:
     """``torch.compile``; the note has what was left to PyTorch."""
     from tilewright.driver.torch_backend import tilewright
 
-    compiled = torch.compile(model, backend=tilewright)
+    if not THROUGH[through]:
+        raise ValueError("torch.compile runs compiled code only: use --through code or quick for it")
+    compiled = torch.compile(model, backend=tilewright, options={"target": THROUGH[through]})
     with warnings.catch_warnings(record=True) as caught, torch.no_grad():
         warnings.simplefilter("always")
         # The second call is on the code alone: nothing is traced in it.
@@ -106,7 +123,7 @@ def compile(model: torch.nn.Module, inputs: Inputs) -> Found:
     return found, "; ".join(dict.fromkeys(left))
 
 
-def script(model: torch.nn.Module, inputs: Inputs) -> Found:
+def script(model: torch.nn.Module, inputs: Inputs, through: str) -> Found:
     """``torch.jit.trace``, then ``from_pytorch``."""
     from tilewright import relay
 
@@ -122,10 +139,10 @@ def script(model: torch.nn.Module, inputs: Inputs) -> Found:
         for name, value in zip(names, inputs, strict=True)
     ]
     module, params = relay.frontend.from_pytorch(traced, kinds)
-    return executed(module, params, inputs, names)
+    return executed(module, params, inputs, through, names)
 
 
-def onnx(model: torch.nn.Module, inputs: Inputs) -> Found:
+def onnx(model: torch.nn.Module, inputs: Inputs, through: str) -> Found:
     """ONNX, by either of PyTorch's exporters, then ``from_onnx``."""
     from tilewright import relay
 
@@ -151,10 +168,10 @@ def onnx(model: torch.nn.Module, inputs: Inputs) -> Found:
         else:
             raise Refused(" / ".join(reasons))
         module, params = relay.frontend.from_onnx(str(path), freeze_params=True)
-    return executed(module, params, inputs, names)
+    return executed(module, params, inputs, through, names)
 
 
-DOORS: dict[str, Callable[[torch.nn.Module, Inputs], Found]] = {
+DOORS: dict[str, Callable[[torch.nn.Module, Inputs, str], Found]] = {
     "export": export,
     "compile": compile,
     "script": script,

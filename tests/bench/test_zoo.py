@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 sys.path.insert(0, str(ROOT / "bench"))
 import limited  # noqa: E402
+import zoo  # noqa: E402
 import zoo_doors as doors  # noqa: E402
 
 sys.path.remove(str(ROOT / "bench"))
@@ -36,8 +38,10 @@ def test_doors_agree_with_eager() -> None:
     with torch.no_grad():
         expected = model(*inputs)
     for name in ("export", "compile", "script"):
-        found, note = doors.DOORS[name](model, inputs)
-        assert doors.compared(found, expected)["status"] == "ok" and not note, name
+        for through in doors.THROUGH:
+            if (name, through) != ("compile", "reference"):
+                found, note = doors.DOORS[name](model, inputs, through)
+                assert doors.compared(found, expected)["status"] == "ok" and not note, (name, through)
 
 
 @pytest.mark.parametrize(("work", "status"), [
@@ -48,3 +52,20 @@ def test_doors_agree_with_eager() -> None:
 ])  # fmt: skip
 def test_whatever_becomes_of_a_process_is_a_result(work: Any, status: str) -> None:
     assert limited.run(work, 3.0, int(64e9))["status"] == status
+
+
+def test_results_come_one_by_one_until_a_process_ends() -> None:
+    def work() -> Iterator[dict[str, Any]]:
+        yield {"status": "ok"}
+        yield {"status": "differs"}
+        os._exit(3)
+
+    assert [one["status"] for one in limited.series(work, 10.0, int(64e9))] == ["ok", "differs", "crash"]
+
+
+def test_what_was_interpreted_is_run_again_to_be_compiled() -> None:
+    known = {"status": "ok", "through": "quick"}
+    assert zoo.is_done(known, "quick", again=True) and zoo.is_done(known, "reference", again=False)
+    assert not zoo.is_done(known, "code", again=False) and not zoo.is_done(None, "code", again=False)
+    failure = {"status": "error", "through": "code"}
+    assert zoo.is_done(failure, "code", again=False) and not zoo.is_done(failure, "code", again=True)

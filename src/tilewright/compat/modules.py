@@ -127,6 +127,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.backend.te_compiler": "LoweredOutput get_shape lower_call",
     },
     "relay.frontend.change_datatype": {"compat.change_datatype": "ChangeDatatype"},
+    "relay.frontend.mxnet_qnn_op_utils": {"compat.mxnet_quantization": "*"},
     "relay.frontend.tensorflow2": {"relay.frontend.tensorflow": "from_tensorflow"},
     "relay.frontend.paddlepaddle": {"relay.frontend.paddle": "from_paddle"},
     "relay.frontend.pytorch": {
@@ -135,6 +136,9 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.frontend.torch.script.utilities": "get_all_op_names",
     },
     "relay.frontend.pytorch_utils": {
+        "compat.torch.detection": (
+            "rewrite_batched_nms_with_max_out_size rewrite_nms_to_batched_nms rewrite_scatter_to_gather"
+        ),
         "relay.frontend.torch.script.utilities": "is_version_greater_than",
     },
     "relay.op._make": {
@@ -260,6 +264,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "relay.backend.implementation": "get_valid_implementations select_implementation",
     },
     "relay.expr": {"relay.expr_functor": "bind"},
+    "relay.frontend": {"compat.mxnet_quantization": "quantize_conv_bias_mkldnn_from_var"},
     "relay.frontend.common": {"compat.frontend_common": "*"},
     "relay.frontend.onnx": {"compat.onnx": "*"},
     "relay.frontend.tensorflow": {"compat.tensorflow_graphs": "*"},

@@ -28,6 +28,17 @@ def test_non_max_suppression(centre: int) -> None:
     check_like_onnx_runtime("NonMaxSuppression", inputs, opset=11, center_point_box=centre)
 
 
+def test_a_limit_of_64_bits() -> None:
+    """PyTorch's exporter writes the greatest int64 where every box may be kept."""
+    inputs = {
+        "boxes": boxes(6, 1),
+        "scores": np.random.default_rng(2).random((2, 1, 6)).astype("float32"),
+        "limit": np.array([np.iinfo("int64").max]),
+        "overlap": np.array([0.3], "float32"),
+    }
+    check_like_onnx_runtime("NonMaxSuppression", inputs, opset=11)
+
+
 def test_no_limit_is_none() -> None:
     """Without a limit no box is asked for, and none is given."""
     inputs = {"boxes": boxes(3, 1), "scores": floats(2, 1, 3)}

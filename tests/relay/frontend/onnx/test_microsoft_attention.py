@@ -9,6 +9,9 @@ import pytest
 from tests.relay.frontend.onnx import reference_runtime
 from tests.relay.frontend.onnx.models import assert_close, node_model, run
 
+import tilewright as tvm
+from tilewright import relay
+from tilewright.relay.frontend.onnx import from_onnx
 from tilewright.support.errors import ModelError
 
 B, S, N, D = 2, 3, 2, 4
@@ -147,6 +150,29 @@ def test_group_query_attention_fills_a_cache_of_fixed_length() -> None:
     np.testing.assert_array_equal(keys[0, :, 4], new[0])
     np.testing.assert_array_equal(keys[1, :, 2], new[1])
     np.testing.assert_array_equal(keys[0, :, :4], inputs["past_key"][0, :, :4])
+
+
+def test_group_query_attention_writes_its_cache_in_place() -> None:
+    """Where the longest length is known and the cache has room for it, the new keys are written where the cache is, and
+    the result is that of a cache that is as long as what it holds."""
+    inputs = grouped(8, 1, 6)
+    total = {"total": inputs["total"]}
+    sizes = {"domain": "com.microsoft", "num_heads": 4, "kv_num_heads": 2}
+    model = node_model("GroupQueryAttention", inputs, 3, constants=total, **sizes)
+    module, params = from_onnx(model)
+    in_place = {"past_key": "out1", "past_value": "out2"}
+    executor = relay.build(module, "llvm", params=params, in_place=in_place)["default"](tvm.cpu())
+    for name, value in inputs.items():
+        if name != "total":
+            executor.set_input(name, value)
+    executor.run()
+    short = {**inputs, **{name: inputs[name][:, :, :5] for name in in_place}}
+    expected, keys, values = run(node_model("GroupQueryAttention", short, 3, **sizes), short)
+    np.testing.assert_allclose(executor.get_output(0).numpy(), expected, rtol=1e-4, atol=1e-5)
+    for name, cache in zip(in_place, (keys, values), strict=True):
+        held = executor.get_input(name).numpy()
+        np.testing.assert_array_equal(held[:, :, :6], cache)
+        np.testing.assert_array_equal(held[:, :, 6:], inputs[name][:, :, 6:])
 
 
 def test_what_is_not_supported_is_said() -> None:

@@ -43,7 +43,7 @@ def test_resize(mode: str, coordinates: str, by: str) -> None:
         inputs |= {"scales": scales(1, 1, 2.3, 1.5) if "up" in by else scales(1, 1, 0.6, 0.8)}
     constants = {name: inputs[name] for name in list(inputs)[1:]}
     attributes = {"mode": mode, "coordinate_transformation_mode": coordinates}
-    for unknown in (False,) if mode == "cubic" else (False, True):
+    for unknown in (False, True):
         model = node_model("Resize", inputs, opset=13, constants=constants, unknown=unknown, **attributes)
         if coordinates == "align_corners" and mode != "nearest":
             # The standard takes the size that the scale says, ONNX Runtime the whole number below it.
@@ -173,6 +173,21 @@ def test_a_size_that_is_computed() -> None:
     for height in (3, 10):
         given = {"x": X, "sizes": sizes(1, 2, height, 9)}
         assert run(model, given)[0].shape == (1, 2, height, 9)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_a_computed_size_without_what_is_outside(mode: str) -> None:
+    """Neighbours beyond the edge do not count, whether sizes are known or not."""
+    inputs = {"x": X, "roi": NONE, "scales": NONE, "sizes": sizes(1, 2, 10, 3)}
+    attributes = {"mode": mode, "exclude_outside": 1}
+    known, computed = (
+        node_model(
+            "Resize", inputs, opset=13, constants={name: inputs[name] for name in constants}, **attributes
+        )
+        for constants in (["roi", "scales", "sizes"], ["roi", "scales"])
+    )
+    given = {"x": X, "sizes": inputs["sizes"]}
+    assert_close(run(computed, given), run(known, {"x": X}), rtol=1e-5)
 
 
 @pytest.mark.parametrize("opset", [7, 9])

@@ -127,3 +127,21 @@ def test_errors_name_what_is_needed():
         from_onnx(node_model("Unsqueeze", {"x": data}, opset=11, axes=[5]))
     with pytest.raises(ModelError, match="contain one twice"):
         from_onnx(node_model("Unsqueeze", {"x": data}, opset=11, axes=[1, -3]))
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+def test_constants_of_several_dimensions_keep_their_shape(kind):
+    """What is known of integers is known of matrices too, and stays a matrix."""
+    model = onnx.parser.parse_model(f"""
+    <ir_version: 8, opset_import: ["" : 17]>
+    agraph (float[4] x) => (float[2, 2] y, {kind}[2, 2] z) {{
+        places = Constant<value = {kind}[1, 2, 2] {{3, 1, 0, 2}}>()
+        first = Constant<value_ints = [0]>()
+        z = Squeeze(places, first)
+        y = Gather(x, z)
+    }}
+    """)
+    data = np.array([5, 6, 7, 8], "float32")
+    values, places = run(model, {"x": data})
+    np.testing.assert_array_equal(places, [[3, 1], [0, 2]])
+    np.testing.assert_array_equal(values, [[8, 6], [5, 7]])

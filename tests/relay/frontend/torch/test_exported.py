@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 
 from tests.relay.frontend.torch.running import array, check, leaves, run  # noqa: E402
 
+import tilewright as tvm  # noqa: E402
 from tilewright import relay  # noqa: E402
 from tilewright.relay.frontend import from_exported_program, from_fx  # noqa: E402
 from tilewright.relay.frontend.common import UnsupportedOperators  # noqa: E402
@@ -377,3 +378,76 @@ def test_checkpoints_are_refused_unread(tmp_path):
     path.write_bytes(packed.getvalue())
     with pytest.raises(FormatError, match="without a program"):
         relay.frontend.import_model(str(path))
+
+
+class Decoder(nn.Module):
+    """A step of a decoder: rotary embeddings, caches of fixed capacity that it writes to, heads that share keys."""
+
+    def __init__(self, form):
+        super().__init__()
+        torch.manual_seed(0)
+        self.form = form
+        self.project = nn.Linear(16, 32)
+        self.register_buffer("keys", torch.zeros(1, 2, 12, 4))
+        self.register_buffer("values", torch.zeros(1, 2, 12, 4))
+
+    def write(self, cache, place, new):
+        """One row of a cache, in one of the ways in which models say it."""
+        if self.form == "index_copy":
+            cache.index_copy_(2, place, new)
+        elif self.form == "assignment":
+            cache[:, :, place] = new
+        elif self.form in ("slice", "select"):
+            first = place.item()
+            torch._check(first >= 0)
+            torch._check(first < cache.shape[2] - 1)
+            if self.form == "slice":
+                cache[:, :, first : first + 1] = new
+            else:
+                cache.copy_(torch.select_scatter(cache, new[:, :, 0], 2, first))
+        else:
+            cache.scatter_(2, place.view(1, 1, 1, 1).expand_as(new), new)
+
+    def turned(self, data, place):
+        """Halves of the features turned by an angle of the position."""
+        angle = place * torch.tensor([1.0, 0.1])
+        cosines, sines = (torch.cat([one, one], -1) for one in (angle.cos(), angle.sin()))
+        first, second = data.chunk(2, -1)
+        return data * cosines + torch.cat([-second, first], -1) * sines
+
+    def forward(self, x, place):
+        """Attention of one token to those before it."""
+        query, key, value = self.project(x).split([16, 8, 8], -1)
+        query = self.turned(query.view(1, 1, 4, 4).transpose(1, 2), place)
+        self.write(self.keys, place, self.turned(key.view(1, 1, 2, 4).transpose(1, 2), place))
+        self.write(self.values, place, value.view(1, 1, 2, 4).transpose(1, 2))
+        seen = torch.arange(12) <= place
+        keys, values = (cache.repeat_interleave(2, 1) for cache in (self.keys, self.values))
+        return nn.functional.scaled_dot_product_attention(
+            query, keys, values, attn_mask=seen.view(1, 1, 1, 12)
+        )
+
+
+@pytest.mark.parametrize("form", ["index_copy", "assignment", "scatter", "slice", "select"])
+def test_caches_in_place(form):
+    """The buffers that a program writes to can be the memory of its results: nothing is copied from step to step."""
+    model = Decoder(form).eval()
+    tokens = torch.randn(5, 1, 16, generator=torch.Generator().manual_seed(1))
+    program = torch.export.export(model, (tokens[0], torch.tensor([0])))
+    module, params = from_exported_program(program)
+    caches = {name: params.pop(name) for name in ("keys", "values")}
+    in_place = {name: f"mutated.{name}" for name in caches}
+    built = relay.build(module, "llvm", params=params, in_place=in_place)
+    executor = built["default"](tvm.cpu())
+    for name, value in caches.items():
+        assert executor.updates_input(name)
+        executor.set_input(name, value)
+    with torch.no_grad():
+        for place, token in enumerate(tokens):
+            executor.set_input("x", token.numpy())
+            executor.set_input("place", np.array([place]))
+            executor.run()
+            wanted = model(token, torch.tensor([place]))
+            assert np.allclose(executor.get_output(0).numpy(), array(wanted), atol=1e-5)
+            for name in caches:
+                assert np.allclose(executor.get_input(name).numpy(), array(getattr(model, name)), atol=1e-5)

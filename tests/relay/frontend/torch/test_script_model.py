@@ -176,3 +176,40 @@ def test_archive(small, tmp_path):
     np.testing.assert_allclose(found, small(x).detach().numpy(), rtol=1e-4, atol=1e-5)
     with pytest.raises(ModelError, match="does not say the shapes of its inputs x: give shape="):
         import_model(path)
+
+
+class Doubled(torch.autograd.Function):
+    """A function with a gradient of its own."""
+
+    @staticmethod
+    def forward(ctx, x, y, factor):
+        ctx.save_for_backward(x)
+        return torch.tanh(x) * factor, y + factor
+
+    @staticmethod
+    def backward(ctx, first, second):
+        return first, second, None
+
+
+def with_functions(x):
+    first, second = Doubled.apply(x + 1, x, 2.0)
+    third, _ = Doubled.apply(first, second, 3.0)
+    return first - 1, second * third
+
+
+def test_functions_with_gradients_of_their_own():
+    """A ``torch.autograd.Function`` is traced as what its forward pass did, whatever the names inside."""
+    x = numbers(2, 3)
+    with torch.no_grad():
+        script = traced(with_functions, x)
+    assert "prim::PythonOp" in {node.kind() for node in script.graph.nodes()}
+    check(script, x)
+
+
+@pytest.mark.parametrize("padding", ["same", "valid"])
+def test_padding_by_name(padding):
+    """Traces have an operator of their own for convolutions with such padding."""
+    x = numbers(1, 3, 7, 6)
+    script = traced(torch.nn.Conv2d(3, 2, (3, 4), padding=padding).eval(), x)
+    assert "aten::_convolution_mode" in {node.kind() for node in script.inlined_graph.nodes()}
+    check(script, x)

@@ -12,8 +12,8 @@ from tilewright.relay.frontend.caffe.net import Net, read_net
 from tilewright.relay.frontend.common import Unsupported, check_input_names, require_supported
 from tilewright.relay.frontend.common.description import Described, Tensor, Weights
 from tilewright.relay.frontend.common.finishing import finished
+from tilewright.relay.frontend.common.graph_node import Scope
 from tilewright.relay.frontend.registry import Frontend, Imported
-from tilewright.relay.frontend.tensorflow.node import Scope
 from tilewright.support.recursion import recursion_room
 
 _WEIGHTS: Final = ".caffemodel"

@@ -11,7 +11,7 @@ from tilewright.relay.frontend.caffe.net import LayerEntry, Net
 from tilewright.relay.frontend.caffe.node import CaffeNode
 from tilewright.relay.frontend.caffe.registry import LAYERS
 from tilewright.relay.frontend.common import ShapeNeeded, Unsupported, collect_unsupported, input_type
-from tilewright.relay.frontend.tensorflow.node import Expr, Scope
+from tilewright.relay.frontend.common.graph_node import Expr, Scope
 from tilewright.support.wording import argument
 
 assert _converters  # importing it registers the converters

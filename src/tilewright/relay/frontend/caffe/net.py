@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from tilewright.relay.frontend.caffe.messages import SCHEMA
 from tilewright.relay.frontend.common.protobuf import Message
-from tilewright.relay.frontend.common.protobuf_text import read_text
+from tilewright.relay.frontend.common.protobuf_files import read_message
 from tilewright.support.errors import ModelError
 
 Array = np.ndarray[Any, Any]
@@ -79,33 +78,13 @@ class Net:
         return list(made)
 
 
-def read_message(source: Any, what: str) -> Message:
-    """A network's message from a path, text, bytes, or a message that Caffe's package has loaded."""
-    if hasattr(source, "SerializeToString"):
-        content: Any = source.SerializeToString()
-    elif isinstance(source, Path) or (isinstance(source, str) and "{" not in source):
-        content = Path(source).read_bytes()
-    else:
-        content = source
-    try:
-        if isinstance(content, str):
-            return read_text(SCHEMA, "NetParameter", content)
-        if _is_text(bytes(content[:512])):
-            return read_text(SCHEMA, "NetParameter", bytes(content).decode(errors="replace"))
-        return SCHEMA.read("NetParameter", bytes(content))
-    except ModelError as error:
-        raise ModelError(f"{what} is not a network of Caffe: {error}") from error
-
-
-def _is_text(head: bytes) -> bool:
-    return (
-        b"\x00" not in head and all(byte >= 9 for byte in head) and any(mark in head for mark in (b"{", b":"))
-    )
+def _read(source: Any, what: str) -> Message:
+    return read_message(SCHEMA, "NetParameter", source, f"{what} is not a network of Caffe")
 
 
 def read_net(init_net: Any, predict_net: Any) -> Net:
     """A network from its layers and, where there are some, its weights."""
-    message = read_message(predict_net, "the file of layers")
+    message = _read(predict_net, "the file of layers")
     listed = [*message.layers, *message.layer]
     if not listed:
         raise ModelError("not a network of Caffe: there are no layers in it")
@@ -131,7 +110,7 @@ def read_net(init_net: Any, predict_net: Any) -> Net:
         else:
             net.layers.append(entry)
     if init_net is not None:
-        held = read_message(init_net, "the file of weights")
+        held = _read(init_net, "the file of weights")
         for one in [*held.layers, *held.layer]:
             if one.blobs:
                 net.weights[one.name] = [_blob(blob, one.name) for blob in one.blobs]

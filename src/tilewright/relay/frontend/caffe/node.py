@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 
 from tilewright.relay.frontend.caffe.net import Array, LayerEntry
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode, Scope
 from tilewright.relay.frontend.common.protobuf import Message
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode, Scope
 
 
 class CaffeNode(GraphNode):

@@ -11,7 +11,7 @@ from tilewright.relay.frontend.caffe2.net import Net, OperatorEntry
 from tilewright.relay.frontend.caffe2.node import Caffe2Node
 from tilewright.relay.frontend.caffe2.registry import OPERATORS
 from tilewright.relay.frontend.common import ShapeNeeded, Unsupported, collect_unsupported, input_type
-from tilewright.relay.frontend.tensorflow.node import Expr, Scope
+from tilewright.relay.frontend.common.graph_node import Expr, Scope
 from tilewright.support.errors import ModelError
 from tilewright.support.wording import argument
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from tilewright.relay.frontend.common.protobuf import Message, Schema
-from tilewright.relay.frontend.common.protobuf_text import read_text
+from tilewright.relay.frontend.common.protobuf_files import read_message
 from tilewright.support.errors import ModelError
 
 Array = np.ndarray[Any, Any]
@@ -74,23 +73,8 @@ class Net:
         return list(found)
 
 
-def read_message(source: Any, what: str) -> Message:
-    """A network's message from a path, text, bytes, or a message that Caffe2 has loaded."""
-    if hasattr(source, "SerializeToString"):
-        content: Any = source.SerializeToString()
-    elif isinstance(source, Path) or (isinstance(source, str) and "{" not in source):
-        content = Path(source).read_bytes()
-    else:
-        content = source
-    try:
-        if isinstance(content, str):
-            return read_text(SCHEMA, "NetDef", content)
-        head = bytes(content[:256])
-        if b"\x00" not in head and all(byte >= 9 for byte in head) and b"{" in content:
-            return read_text(SCHEMA, "NetDef", bytes(content).decode(errors="replace"))
-        return SCHEMA.read("NetDef", bytes(content))
-    except ModelError as error:
-        raise ModelError(f"{what} is not a network of Caffe2: {error}") from error
+def _read(source: Any, what: str) -> Message:
+    return read_message(SCHEMA, "NetDef", source, f"{what} is not a network of Caffe2")
 
 
 def _attribute(one: Message) -> Any:
@@ -112,12 +96,12 @@ def _entry(one: Message) -> OperatorEntry:
 
 def read_net(init_net: Any, predict_net: Any) -> Net:
     """A network from the operators that fill its weights and those that compute."""
-    message = read_message(predict_net, "the network")
+    message = _read(predict_net, "the network")
     if not message.op:
         raise ModelError("not a network of Caffe2: there are no operators in it")
     weights: dict[str, Array] = {}
     if init_net is not None:
-        for one in read_message(init_net, "the network of weights").op:
+        for one in _read(init_net, "the network of weights").op:
             entry = _entry(one)
             for name in entry.outputs:
                 weights[name] = _filled(entry)

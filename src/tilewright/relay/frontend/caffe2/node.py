@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.relay.frontend.caffe2.net import OperatorEntry
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode, Scope
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode, Scope
 
 
 class Caffe2Node(GraphNode):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode, Scope
 from tilewright.relay.frontend.common.protobuf import Message
 from tilewright.relay.frontend.coreml.weights import weight_values
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode, Scope
 
 _HEAD: Final = ("name", "input", "output")
 

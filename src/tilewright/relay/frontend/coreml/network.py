@@ -11,12 +11,12 @@ from tilewright import relay
 from tilewright.ir.module import IRModule
 from tilewright.relay.expr import TupleWrapper, Var
 from tilewright.relay.frontend.common import Unsupported, collect_unsupported
+from tilewright.relay.frontend.common.graph_node import Expr, Scope
 from tilewright.relay.frontend.common.protobuf import Message
 from tilewright.relay.frontend.coreml import layers as _converters
 from tilewright.relay.frontend.coreml.features import input_variables
 from tilewright.relay.frontend.coreml.layer import LayerNode, layer_kind
 from tilewright.relay.frontend.coreml.registry import LAYERS
-from tilewright.relay.frontend.tensorflow.node import Expr, Scope
 from tilewright.support.errors import ModelError
 
 assert _converters  # importing it registers the converters

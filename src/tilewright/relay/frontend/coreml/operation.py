@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode, Scope
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode, Scope
 
 
 class OperationNode(GraphNode):

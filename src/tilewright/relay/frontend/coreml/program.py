@@ -10,12 +10,12 @@ import numpy as np
 from tilewright.ir.module import IRModule
 from tilewright.relay.expr import TupleWrapper, Var
 from tilewright.relay.frontend.common import Unsupported, check_input_names, collect_unsupported, input_type
+from tilewright.relay.frontend.common.graph_node import Expr, Scope
 from tilewright.relay.frontend.common.protobuf import Message
 from tilewright.relay.frontend.coreml import ops as _converters
 from tilewright.relay.frontend.coreml.operation import OperationNode
 from tilewright.relay.frontend.coreml.registry import OPERATIONS
 from tilewright.relay.frontend.coreml.weights import DTYPES, Blobs, program_value, tensor_shape
-from tilewright.relay.frontend.tensorflow.node import Expr, Scope
 from tilewright.support.errors import ModelError
 
 assert _converters  # importing it registers the converters

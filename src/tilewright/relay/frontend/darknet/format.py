@@ -12,11 +12,11 @@ from tilewright.relay.expr import Var
 from tilewright.relay.frontend.common import Unsupported, check_input_names, input_type, require_supported
 from tilewright.relay.frontend.common.description import Described, Tensor
 from tilewright.relay.frontend.common.finishing import finished
+from tilewright.relay.frontend.common.graph_node import Scope
 from tilewright.relay.frontend.darknet.configuration import Section, read_configuration
 from tilewright.relay.frontend.darknet.importer import convert, list_unsupported
 from tilewright.relay.frontend.darknet.weights import read_weights
 from tilewright.relay.frontend.registry import Frontend, Imported
-from tilewright.relay.frontend.tensorflow.node import Scope
 from tilewright.support.errors import ModelError
 from tilewright.support.recursion import recursion_room
 

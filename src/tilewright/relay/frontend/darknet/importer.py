@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilewright.relay.frontend.common import Unsupported, collect_unsupported
+from tilewright.relay.frontend.common.graph_node import Expr, Scope
 from tilewright.relay.frontend.darknet import ops as _converters
 from tilewright.relay.frontend.darknet.configuration import Section
 from tilewright.relay.frontend.darknet.node import LayerNode, layer_name
 from tilewright.relay.frontend.darknet.ops.activation import ACTIVATIONS
 from tilewright.relay.frontend.darknet.registry import find_converter
 from tilewright.relay.frontend.darknet.weights import Weights
-from tilewright.relay.frontend.tensorflow.node import Expr, Scope
 
 assert _converters  # importing it registers the converters
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode, Scope
 from tilewright.relay.frontend.darknet.configuration import Section
 from tilewright.relay.frontend.darknet.weights import Array, Weights
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode, Scope
 
 
 class LayerNode(GraphNode):

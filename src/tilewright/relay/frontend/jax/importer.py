@@ -8,11 +8,11 @@ from typing import Any
 from tilewright.ir.module import IRModule
 from tilewright.relay.expr import TupleWrapper
 from tilewright.relay.frontend.common import Unsupported, collect_unsupported
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.jax import ops as _converters
 from tilewright.relay.frontend.jax.attributes import place_of
 from tilewright.relay.frontend.jax.node import JaxNode, JaxScope, operation_name
 from tilewright.relay.frontend.jax.registry import find_converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.support.errors import ModelError
 
 assert _converters  # importing it registers the converters

@@ -8,8 +8,8 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode, Scope
 from tilewright.relay.frontend.jax.attributes import dtype_of, named_attributes, place_of, shape_of
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode, Scope
 
 if TYPE_CHECKING:
     from tilewright.relay.frontend.jax.importer import GraphImporter

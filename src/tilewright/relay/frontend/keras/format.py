@@ -12,12 +12,12 @@ from tilewright.relay import transpose
 from tilewright.relay.expr import Var
 from tilewright.relay.frontend.common import Unsupported, check_input_names, input_type
 from tilewright.relay.frontend.common.finishing import finished
+from tilewright.relay.frontend.common.graph_node import Scope
 from tilewright.relay.frontend.common.unsupported import require_supported
 from tilewright.relay.frontend.keras.importer import ModelImporter, functional_form, list_unsupported
 from tilewright.relay.frontend.keras.package import keras_package
 from tilewright.relay.frontend.registry import Frontend, Imported
 from tilewright.relay.frontend.tensorflow.format import converted
-from tilewright.relay.frontend.tensorflow.node import Scope
 from tilewright.relay.frontend.tensorflow.reading import frozen_function
 from tilewright.relay.infer import type_of
 from tilewright.relay.transform import ConvertLayout

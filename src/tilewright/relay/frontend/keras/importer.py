@@ -8,12 +8,12 @@ from typing import Any
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import TupleWrapper
 from tilewright.relay.frontend.common import Unsupported, collect_unsupported
+from tilewright.relay.frontend.common.graph_node import Scope
 from tilewright.relay.frontend.keras import ops as _converters
 from tilewright.relay.frontend.keras.node import LayerNode
 from tilewright.relay.frontend.keras.ops.activations import is_known
 from tilewright.relay.frontend.keras.package import keras_package
 from tilewright.relay.frontend.keras.registry import find_converter
-from tilewright.relay.frontend.tensorflow.node import Scope
 from tilewright.support.errors import ModelError
 
 assert _converters  # importing it registers the converters

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode, Scope
 from tilewright.relay.frontend.keras.package import keras_package
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode, Scope
 
 LAYOUTS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 """Channels last, by the number of spatial axes."""

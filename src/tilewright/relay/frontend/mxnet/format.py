@@ -10,12 +10,12 @@ from tilewright.ir.module import IRModule
 from tilewright.relay.frontend.common import Unsupported, check_input_names, require_supported
 from tilewright.relay.frontend.common.description import Described, Tensor, Weights
 from tilewright.relay.frontend.common.finishing import finished
+from tilewright.relay.frontend.common.graph_node import Scope
 from tilewright.relay.frontend.mxnet.gluon import is_block, traced
 from tilewright.relay.frontend.mxnet.importer import SymbolImporter, list_unsupported, needed_nodes
 from tilewright.relay.frontend.mxnet.parameters import LIST_MAGIC, parameter_values
 from tilewright.relay.frontend.mxnet.symbol import VARIABLE, Symbol, read_symbol
 from tilewright.relay.frontend.registry import Frontend, Imported
-from tilewright.relay.frontend.tensorflow.node import Scope
 from tilewright.support.errors import ModelError
 from tilewright.support.recursion import recursion_room
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from tilewright.relay.expr import TupleWrapper, Var
 from tilewright.relay.frontend.common import ShapeNeeded, Unsupported, collect_unsupported, input_type
+from tilewright.relay.frontend.common.graph_node import Expr, Scope
 from tilewright.relay.frontend.mxnet import ops as _converters
 from tilewright.relay.frontend.mxnet.node import SymbolNode
 from tilewright.relay.frontend.mxnet.registry import find_converter, inputs_read
 from tilewright.relay.frontend.mxnet.symbol import VARIABLE, Symbol, SymbolEntry
-from tilewright.relay.frontend.tensorflow.node import Expr, Scope
 from tilewright.support.wording import argument
 
 assert _converters  # importing it registers the converters

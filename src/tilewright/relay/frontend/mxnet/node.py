@@ -6,8 +6,8 @@ import ast
 import re
 from typing import Any, Final
 
+from tilewright.relay.frontend.common.graph_node import GraphNode, Scope
 from tilewright.relay.frontend.mxnet.symbol import SymbolEntry
-from tilewright.relay.frontend.tensorflow.node import GraphNode, Scope
 
 _LONG: Final = re.compile(r"(?<=\d)L\b")
 """What Python 2 wrote after integers."""

@@ -180,12 +180,13 @@ class GraphImporter:
         return None
 
     def note_partial(self, expr: RelayExpr, items: Sequence[int | None]) -> RelayExpr:
-        """Remember what is known of a vector of integers; a constant where all of it is."""
+        """Remember what is known of a vector of integers; a constant, of any shape, where all of it is."""
         if all(item is not None for item in items):
             kind = type_of(expr, self.module)
             assert isinstance(kind, TensorType)
             value = np.asarray(items, dtype=str(kind.dtype))
-            return const(value.reshape(()) if not kind.shape else value)
+            # The length of a vector may be unknown to its type; other constants have the shape of their expression.
+            return const(value if len(kind.shape) == 1 else value.reshape(kind.concrete_shape))
         if any(item is not None for item in items):
             self.partials[expr] = list(items)
         return expr

@@ -23,12 +23,14 @@ from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.output_names import with_output_names
 from tilewright.runtime import ndarray
+from tilewright.support.collection import with_rare_collection
 from tilewright.support.errors import ModelError
 from tilewright.support.recursion import recursion_room
 
 assert _converters  # importing it registers the converters
 
 
+@with_rare_collection
 def from_onnx(
     model: Any,
     shape: Mapping[str, Any] | None = None,

@@ -13,12 +13,12 @@ from tilewright.ir.module import IRModule
 from tilewright.relay.frontend.common import Unsupported, check_input_names, require_supported
 from tilewright.relay.frontend.common.description import Described, Tensor, Weights
 from tilewright.relay.frontend.common.finishing import finished
+from tilewright.relay.frontend.common.graph_node import Scope
 from tilewright.relay.frontend.paddle.importer import ProgramImporter, list_unsupported, needed_operators
 from tilewright.relay.frontend.paddle.parameters import read_parameters, scope_values
 from tilewright.relay.frontend.paddle.pir import MAGIC, read_pir
 from tilewright.relay.frontend.paddle.program import Program, read_program
 from tilewright.relay.frontend.registry import Frontend, Imported
-from tilewright.relay.frontend.tensorflow.node import Scope
 from tilewright.support.errors import ModelError
 from tilewright.support.recursion import recursion_room
 

@@ -10,11 +10,11 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import TupleWrapper, Var
 from tilewright.relay.frontend.common import Unsupported, collect_unsupported, input_type
+from tilewright.relay.frontend.common.graph_node import Expr, Scope
 from tilewright.relay.frontend.paddle import ops as _converters
 from tilewright.relay.frontend.paddle.node import PaddleNode
 from tilewright.relay.frontend.paddle.program import OperatorEntry, Program, TensorEntry
 from tilewright.relay.frontend.paddle.registry import find_converter
-from tilewright.relay.frontend.tensorflow.node import Expr, Scope
 from tilewright.support.errors import ModelError
 
 assert _converters  # importing it registers the converters

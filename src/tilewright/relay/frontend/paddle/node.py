@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode, Scope
 from tilewright.relay.frontend.common.sizes import Size
 from tilewright.relay.frontend.paddle.program import DTYPE_NUMBERS, OperatorEntry, TensorEntry
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode, Scope
 
 
 class PaddleNode(GraphNode):

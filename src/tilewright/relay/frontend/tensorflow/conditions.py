@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.relay.expr import If, Tuple, TupleGetItem, const
+from tilewright.relay.frontend.common.graph_node import GraphNode
 from tilewright.relay.frontend.tensorflow.control_flow import as_condition
 from tilewright.relay.frontend.tensorflow.names import Reference
-from tilewright.relay.frontend.tensorflow.node import GraphNode
 
 Sides = dict[Any, bool]
 """Conditions and whether they hold, the innermost last."""

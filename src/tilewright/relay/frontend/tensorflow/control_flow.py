@@ -11,8 +11,8 @@ from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
 from tilewright.relay.frontend.common.sizes import as_scalar, broadcast_to
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.values import PendingList
 from tilewright.relay.function import Function
 from tilewright.relay.infer import type_of

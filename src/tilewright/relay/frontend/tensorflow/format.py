@@ -10,9 +10,9 @@ from tilewright.ir.module import IRModule
 from tilewright.relay.expr import Var
 from tilewright.relay.frontend.common import Unsupported, require_supported
 from tilewright.relay.frontend.common.finishing import finished
+from tilewright.relay.frontend.common.graph_node import Scope
 from tilewright.relay.frontend.registry import Frontend, Imported
 from tilewright.relay.frontend.tensorflow.importer import PLACEHOLDERS, GraphImporter, list_unsupported
-from tilewright.relay.frontend.tensorflow.node import Scope
 from tilewright.relay.frontend.tensorflow.reading import FrozenGraph, is_saved_model, read_graph
 from tilewright.relay.transform import ConvertLayout
 from tilewright.support.errors import ModelError

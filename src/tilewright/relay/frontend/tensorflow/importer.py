@@ -13,12 +13,12 @@ from typing import Any, Final
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import TupleWrapper, Var, const
 from tilewright.relay.frontend.common import ShapeNeeded, Unsupported, collect_unsupported, input_type
+from tilewright.relay.frontend.common.graph_node import Scope
 from tilewright.relay.frontend.tensorflow import ops as _converters
 from tilewright.relay.frontend.tensorflow.attributes import array_of, attribute_value
 from tilewright.relay.frontend.tensorflow.conditions import Conditions
 from tilewright.relay.frontend.tensorflow.frames import Frames, convert_loop
 from tilewright.relay.frontend.tensorflow.names import Reference, parsed
-from tilewright.relay.frontend.tensorflow.node import Scope
 from tilewright.relay.frontend.tensorflow.registry import find_converter
 from tilewright.relay.frontend.tensorflow.tensorflow_node import TensorFlowNode
 from tilewright.support.errors import ModelError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilewright.relay.frontend.tensorflow.node import GraphNode
+from tilewright.relay.frontend.common.graph_node import GraphNode
 
 if TYPE_CHECKING:
     from tilewright.relay.frontend.tensorflow.importer import GraphImporter

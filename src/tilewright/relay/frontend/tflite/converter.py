@@ -26,7 +26,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.common import require_supported
-from tilewright.relay.frontend.tensorflow.node import Expr
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.tflite.importer import GraphImporter, list_unsupported, new_scope
 from tilewright.relay.frontend.tflite.methods import OPERATORS, OperatorMethods, convert_as_usual
 from tilewright.relay.frontend.tflite.model import Model, Subgraph, Tensor

@@ -8,7 +8,7 @@ from typing import Any
 from tilewright.ir.module import IRModule
 from tilewright.relay.expr import TupleWrapper, Var
 from tilewright.relay.frontend.common import Unsupported, collect_unsupported, input_type
-from tilewright.relay.frontend.tensorflow.node import Expr, Scope
+from tilewright.relay.frontend.common.graph_node import Expr, Scope
 from tilewright.relay.frontend.tflite import ops as _converters
 from tilewright.relay.frontend.tflite.model import Model, Operator, Subgraph
 from tilewright.relay.frontend.tflite.node import LiteNode, operator_name

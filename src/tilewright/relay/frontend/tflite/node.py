@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.relay.frontend.tensorflow.node import GraphNode
+from tilewright.relay.frontend.common.graph_node import GraphNode
 from tilewright.relay.frontend.tflite.model import Operator, Subgraph, Tensor
 
 if TYPE_CHECKING:

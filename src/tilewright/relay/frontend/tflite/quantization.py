@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import Constant, const
-from tilewright.relay.frontend.tensorflow.node import Expr
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.tflite.model import Quantization, Tensor
 from tilewright.relay.frontend.tflite.node import LiteNode
 

@@ -101,7 +101,9 @@ def _weight(weights: Weights, name: str, tensor: Any, is_written: bool, node: An
     if not is_written:
         return weights.add(name, tensor)
     # A buffer that the program changes is never a constant: the caller hands in its new value next time.
-    return weights.add_parameter(name, array_of(tensor, f"the tensor {name!r}"))
+    made = weights.add_parameter(name, array_of(tensor, f"the tensor {name!r}"))
+    weights.scope.param_values.pop(made)
+    return made
 
 
 def _outputs(program: Any, results: Sequence[RelayExpr | None]) -> tuple[list[RelayExpr], list[str]]:

@@ -10,8 +10,8 @@ from typing import Final
 from tilewright import relay
 from tilewright.relay.frontend.caffe.node import CaffeNode
 from tilewright.relay.frontend.caffe.registry import LAYERS
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.protobuf import Message
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 _PLAIN: Final[dict[str, Callable[..., Expr]]] = {
     "Sigmoid": relay.sigmoid,

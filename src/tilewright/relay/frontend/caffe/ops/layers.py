@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from tilewright import relay
 from tilewright.relay.frontend.caffe.node import CaffeNode
 from tilewright.relay.frontend.caffe.registry import LAYERS
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.protobuf import Message
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 def _pair(node: CaffeNode, params: Message, name: str, short: str, default: int | None) -> list[int]:
@@ -25,6 +26,17 @@ def _pair(node: CaffeNode, params: Message, name: str, short: str, default: int 
     return given * 2 if len(given) == 1 else given[:2]
 
 
+def _window(node: CaffeNode, params: Message) -> dict[str, Any]:
+    """The window of a convolution, as Relay's convolutions take it."""
+    dilation = [int(one) for one in params.dilation] or [1]
+    return {
+        "kernel_size": _pair(node, params, "kernel_size", "kernel", None),
+        "strides": _pair(node, params, "stride", "stride", 1),
+        "padding": _pair(node, params, "pad", "pad", 0),
+        "dilation": dilation * 2 if len(dilation) == 1 else dilation,
+    }
+
+
 def _with_bias(node: CaffeNode, params: Message, made: Expr, outputs: int) -> Expr:
     return relay.nn.bias_add(made, node.weight(1, (outputs,)), axis=1) if params.bias_term else made
 
@@ -33,20 +45,11 @@ def _with_bias(node: CaffeNode, params: Message, made: Expr, outputs: int) -> Ex
 def convolution(node: CaffeNode, data: Expr) -> Expr:
     """A convolution of images."""
     params = node.params.convolution_param
-    kernel = _pair(node, params, "kernel_size", "kernel", None)
+    window = _window(node, params)
     outputs, channels = int(params.num_output), node.static_shape(data)[1]
     groups = channels if node.op_type != "Convolution" else int(params.group)
-    dilation = [int(one) for one in params.dilation] or [1]
-    made = relay.nn.conv2d(
-        data,
-        node.weight(0, (outputs, channels // groups, *kernel)),
-        strides=_pair(node, params, "stride", "stride", 1),
-        padding=_pair(node, params, "pad", "pad", 0),
-        dilation=dilation * 2 if len(dilation) == 1 else dilation,
-        groups=groups,
-        channels=outputs,
-        kernel_size=kernel,
-    )
+    weight = node.weight(0, (outputs, channels // groups, *window["kernel_size"]))
+    made = relay.nn.conv2d(data, weight, groups=groups, channels=outputs, **window)
     return _with_bias(node, params, made, outputs)
 
 
@@ -54,19 +57,10 @@ def convolution(node: CaffeNode, data: Expr) -> Expr:
 def deconvolution(node: CaffeNode, data: Expr) -> Expr:
     """A transposed convolution of images."""
     params = node.params.convolution_param
-    kernel = _pair(node, params, "kernel_size", "kernel", None)
+    window = _window(node, params)
     outputs, channels, groups = int(params.num_output), node.static_shape(data)[1], int(params.group)
-    dilation = [int(one) for one in params.dilation] or [1]
-    made = relay.nn.conv2d_transpose(
-        data,
-        node.weight(0, (channels, outputs // groups, *kernel)),
-        strides=_pair(node, params, "stride", "stride", 1),
-        padding=_pair(node, params, "pad", "pad", 0),
-        dilation=dilation * 2 if len(dilation) == 1 else dilation,
-        groups=groups,
-        channels=outputs,
-        kernel_size=kernel,
-    )
+    weight = node.weight(0, (channels, outputs // groups, *window["kernel_size"]))
+    made = relay.nn.conv2d_transpose(data, weight, groups=groups, channels=outputs, **window)
     return _with_bias(node, params, made, outputs)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from tilewright import relay
 from tilewright.relay.frontend.caffe.node import CaffeNode
 from tilewright.relay.frontend.caffe.registry import LAYERS
-from tilewright.relay.frontend.tensorflow.node import Expr
+from tilewright.relay.frontend.common.graph_node import Expr
 
 
 @LAYERS.register("Concat")

@@ -9,7 +9,7 @@ from typing import Final
 from tilewright import relay
 from tilewright.relay.frontend.caffe2.node import Caffe2Node
 from tilewright.relay.frontend.caffe2.registry import OPERATORS
-from tilewright.relay.frontend.tensorflow.node import Expr
+from tilewright.relay.frontend.common.graph_node import Expr
 
 Function = Callable[..., Expr]
 _UNARY: Final[dict[str, Function]] = {

@@ -8,7 +8,7 @@ from typing import Any
 from tilewright import relay
 from tilewright.relay.frontend.caffe2.node import Caffe2Node
 from tilewright.relay.frontend.caffe2.registry import OPERATORS
-from tilewright.relay.frontend.tensorflow.node import Expr
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.tensorflow.ops.matrices import products
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.frontend.caffe2.node import Caffe2Node
 from tilewright.relay.frontend.caffe2.registry import OPERATORS
-from tilewright.relay.frontend.tensorflow.node import Expr
+from tilewright.relay.frontend.common.graph_node import Expr
 
 
 @OPERATORS.register("Concat")

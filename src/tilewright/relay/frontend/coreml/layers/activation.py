@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.node import ModelNode
 from tilewright.relay.frontend.common.protobuf import Message
 from tilewright.relay.frontend.coreml.layer import LayerNode
 from tilewright.relay.frontend.coreml.registry import LAYERS
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 _KINDS = (
     "linear",

@@ -10,13 +10,13 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.node import ModelNode
 from tilewright.relay.frontend.common.protobuf import Message
 from tilewright.relay.frontend.common.sizes import broadcast_to, reshaped, sizes_of
 from tilewright.relay.frontend.coreml.layer import LayerNode
 from tilewright.relay.frontend.coreml.layers.elementwise import truth
 from tilewright.relay.frontend.coreml.registry import LAYERS
-from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.relay.frontend.tensorflow.ops.matrices import products
 from tilewright.relay.frontend.tensorflow.ops.shape import filled
 from tilewright.relay.frontend.tensorflow.ops.slicing import gather_nd, gathered, subscripted

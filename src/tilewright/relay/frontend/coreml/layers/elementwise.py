@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.protobuf import Message
 from tilewright.relay.frontend.coreml.layer import LayerNode
 from tilewright.relay.frontend.coreml.registry import LAYERS
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 _UNARY: Final[dict[str, Callable[..., Expr]]] = {
     "ceil": relay.ceil,

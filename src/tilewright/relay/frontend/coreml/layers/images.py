@@ -7,11 +7,11 @@ from typing import Any, Final
 import numpy as np
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.node import ModelNode
 from tilewright.relay.frontend.common.protobuf import Message
 from tilewright.relay.frontend.coreml.layer import LayerNode
 from tilewright.relay.frontend.coreml.registry import LAYERS
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 _SPACE: Final = {1: "W", 2: "HW", 3: "DHW"}
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.protobuf import Message
 from tilewright.relay.frontend.common.recurrent import recurrent_layers
 from tilewright.relay.frontend.coreml.layer import LayerNode
 from tilewright.relay.frontend.coreml.registry import LAYERS
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 _GATES: Final = ("inputGate", "forgetGate", "blockInput", "outputGate")
 

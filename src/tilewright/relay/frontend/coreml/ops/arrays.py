@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.sizes import (
     Size,
     broadcast_to,
@@ -19,7 +20,6 @@ from tilewright.relay.frontend.common.sizes import (
 from tilewright.relay.frontend.coreml.layers.arrays import REDUCTIONS, within_band
 from tilewright.relay.frontend.coreml.operation import OperationNode
 from tilewright.relay.frontend.coreml.registry import OPERATIONS
-from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.relay.frontend.tensorflow.ops.matrices import products
 from tilewright.relay.frontend.tensorflow.ops.shape import filled, joined, range_
 from tilewright.relay.frontend.tensorflow.ops.slicing import gather_nd, gathered, subscripted

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.coreml.operation import OperationNode
 from tilewright.relay.frontend.coreml.registry import OPERATIONS
 from tilewright.relay.frontend.coreml.weights import Array, unpacked
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 def _stored(node: OperationNode, value: Array) -> Expr:

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.coreml.layers.activation import elu, gelu, linear, softplus
 from tilewright.relay.frontend.coreml.operation import OperationNode
 from tilewright.relay.frontend.coreml.registry import OPERATIONS
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 Function = Callable[..., Expr]
 _UNARY: Final[dict[str, Function]] = {

@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.coreml.layers.arrays import normalized
 from tilewright.relay.frontend.coreml.layers.images import SAMPLING, same_padding
 from tilewright.relay.frontend.coreml.operation import OperationNode
 from tilewright.relay.frontend.coreml.registry import OPERATIONS
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 _CONVOLUTIONS: Final[dict[int, Any]] = {1: relay.nn.conv1d, 2: relay.nn.conv2d, 3: relay.nn.conv3d}
 _TRANSPOSED: Final[dict[int, Any]] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.recurrent import recurrent_layers
 from tilewright.relay.frontend.coreml.operation import OperationNode
 from tilewright.relay.frontend.coreml.registry import OPERATIONS
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 def _from_ifoz(tensor: Expr) -> Expr:

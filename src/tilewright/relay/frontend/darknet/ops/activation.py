@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.darknet.node import LayerNode
 from tilewright.relay.frontend.darknet.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 Activation = Callable[[LayerNode, Expr], Expr]
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.darknet.node import LayerNode
 from tilewright.relay.frontend.darknet.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 def _parts(node: LayerNode, data: Expr, boxes: int, places: list[int]) -> tuple[list[Expr], tuple[int, ...]]:

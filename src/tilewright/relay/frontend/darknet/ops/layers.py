@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.darknet.node import LayerNode
 from tilewright.relay.frontend.darknet.ops.activation import activated
 from tilewright.relay.frontend.darknet.registry import converter
 from tilewright.relay.frontend.darknet.weights import Array
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 @converter("convolutional")

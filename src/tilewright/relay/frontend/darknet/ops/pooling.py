@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.darknet.node import LayerNode
 from tilewright.relay.frontend.darknet.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 @converter("maxpool")

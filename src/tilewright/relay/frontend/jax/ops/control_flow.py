@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.jax.node import JaxNode
 from tilewright.relay.frontend.jax.ops.ordering import top_k
 from tilewright.relay.frontend.jax.registry import converter
 from tilewright.relay.frontend.tensorflow.control_flow import branched, looped
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 @converter("func.call")

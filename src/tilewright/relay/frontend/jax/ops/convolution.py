@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.jax.node import JaxNode
 from tilewright.relay.frontend.jax.ops.elementwise import converted
 from tilewright.relay.frontend.jax.ops.shape import permuted, reshaped
 from tilewright.relay.frontend.jax.ops.slicing import padded
 from tilewright.relay.frontend.jax.package import bindings
 from tilewright.relay.frontend.jax.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 _CONVOLUTIONS: Final = {1: relay.nn.conv1d, 2: relay.nn.conv2d, 3: relay.nn.conv3d}
 _SPACE: Final = {1: "W", 2: "HW", 3: "DHW"}

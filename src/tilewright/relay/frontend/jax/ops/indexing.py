@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.jax.node import JaxNode
 from tilewright.relay.frontend.jax.ops.reduction import reducer
 from tilewright.relay.frontend.jax.ops.shape import permuted, reshaped
 from tilewright.relay.frontend.jax.package import bindings
 from tilewright.relay.frontend.jax.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 _MODES: Final = {"second": "update", "add": "add", "multiply": "mul", "maximum": "max", "minimum": "min"}
 

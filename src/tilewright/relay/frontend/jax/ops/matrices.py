@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.jax.node import JaxNode
 from tilewright.relay.frontend.jax.ops.elementwise import converted
 from tilewright.relay.frontend.jax.ops.shape import permuted, reshaped
 from tilewright.relay.frontend.jax.package import bindings
 from tilewright.relay.frontend.jax.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 @converter("dot_general")

@@ -7,10 +7,10 @@ from typing import Any
 
 from tilewright import relay
 from tilewright.relay.expr import TupleWrapper
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.jax.node import JaxNode
 from tilewright.relay.frontend.jax.ops.elementwise import direction_of
 from tilewright.relay.frontend.jax.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 def _arguments_read(block: Any) -> set[int]:

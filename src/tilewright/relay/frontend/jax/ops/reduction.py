@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.jax.node import PREFIX, JaxNode
 from tilewright.relay.frontend.jax.ops.elementwise import combined, direction_of
 from tilewright.relay.frontend.jax.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 _REDUCTIONS: Final[dict[str, Callable[..., Expr]]] = {
     "add": relay.sum,

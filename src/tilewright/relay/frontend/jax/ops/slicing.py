@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.jax.node import JaxNode
 from tilewright.relay.frontend.jax.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 @converter("slice")

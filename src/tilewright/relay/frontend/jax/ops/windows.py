@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.jax.node import JaxNode
 from tilewright.relay.frontend.jax.ops.elementwise import combined
 from tilewright.relay.frontend.jax.ops.reduction import is_identity, reducer
 from tilewright.relay.frontend.jax.ops.slicing import padded
 from tilewright.relay.frontend.jax.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.keras.node import LayerNode
 from tilewright.relay.frontend.keras.registry import layer_converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.relay.frontend.tensorflow.ops import elementwise
 
 

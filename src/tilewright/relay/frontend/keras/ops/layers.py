@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.keras.node import LayerNode
 from tilewright.relay.frontend.keras.ops.activations import activated
 from tilewright.relay.frontend.keras.registry import layer_converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.relay.frontend.tensorflow.ops.convolution import (
     convolved,
     depthwise_conv2d,

@@ -6,9 +6,9 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.keras.node import LayerNode
 from tilewright.relay.frontend.keras.registry import layer_converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 @layer_converter("BatchNormalization")

@@ -6,10 +6,10 @@ from typing import Any
 
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.sizes import reshaped
 from tilewright.relay.frontend.keras.node import LayerNode
 from tilewright.relay.frontend.keras.registry import operation_converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.relay.frontend.tensorflow.ops import elementwise
 from tilewright.relay.frontend.tensorflow.ops.matrices import products
 from tilewright.relay.frontend.tensorflow.ops.slicing import subscripted

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.keras.node import LayerNode
 from tilewright.relay.frontend.keras.registry import layer_converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.relay.frontend.tensorflow.ops.pooling import average_pooled, max_pooled
 from tilewright.relay.frontend.tensorflow.ops.windows import axes_of_space
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.sizes import reshaped, sizes_of
 from tilewright.relay.frontend.keras.node import LayerNode
 from tilewright.relay.frontend.keras.ops.activations import activated
 from tilewright.relay.frontend.keras.registry import layer_converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.relay.frontend.tensorflow.ops.shape import filled
 
 Step = Callable[[Expr, list[Expr]], list[Expr]]

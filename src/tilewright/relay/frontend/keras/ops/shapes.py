@@ -7,10 +7,10 @@ from functools import reduce
 from typing import Any
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.sizes import multiplied, reshaped, sizes_of
 from tilewright.relay.frontend.keras.node import LayerNode
 from tilewright.relay.frontend.keras.registry import layer_converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.relay.frontend.tensorflow.ops.matrices import products
 
 

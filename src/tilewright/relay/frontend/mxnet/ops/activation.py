@@ -7,9 +7,9 @@ from math import sqrt
 from typing import Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.mxnet.node import SymbolNode
 from tilewright.relay.frontend.mxnet.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 def _softrelu(node: SymbolNode, data: Expr) -> Expr:

@@ -7,9 +7,9 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.common import check_size, input_type
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.mxnet.node import SymbolNode
 from tilewright.relay.frontend.mxnet.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 def _dtype(node: SymbolNode) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.mxnet.node import SymbolNode
 from tilewright.relay.frontend.mxnet.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 @converter("_contrib_MultiBoxPrior", "MultiBoxPrior")

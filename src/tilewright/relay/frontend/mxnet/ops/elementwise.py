@@ -8,9 +8,9 @@ from math import pi
 from typing import Any, Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.mxnet.node import SymbolNode
 from tilewright.relay.frontend.mxnet.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 _UNARY: Final[dict[str, Callable[[Any], Expr]]] = {
     name: getattr(relay, name)

@@ -6,9 +6,9 @@ from math import prod
 from typing import Any, Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.mxnet.node import SymbolNode
 from tilewright.relay.frontend.mxnet.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 LAYOUTS: Final = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 """The order of axes unless a node states another, by the number of axes of space."""

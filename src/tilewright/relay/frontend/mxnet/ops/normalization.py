@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.mxnet.node import SymbolNode
 from tilewright.relay.frontend.mxnet.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 @converter("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm")

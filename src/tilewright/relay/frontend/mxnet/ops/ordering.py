@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.mxnet.node import SymbolNode
 from tilewright.relay.frontend.mxnet.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 def _sorted_axis(node: SymbolNode, data: Expr) -> tuple[Expr, int]:

@@ -7,10 +7,10 @@ from math import prod
 from typing import Any, Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.mxnet.node import SymbolNode
 from tilewright.relay.frontend.mxnet.ops.layers import layout_of
 from tilewright.relay.frontend.mxnet.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 _LARGEST: Final[dict[int, Callable[..., Expr]]] = {
     1: relay.nn.max_pool1d,

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any, Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.mxnet.node import SymbolNode
 from tilewright.relay.frontend.mxnet.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 _REDUCTIONS: Final[dict[str, Any]] = {
     "sum": relay.sum,

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
+from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.attention_core import (
     Change,
@@ -184,15 +187,12 @@ def rotated(node: Node, data: Expr, cosines: Expr, sines: Expr, size: int, inter
     elif held is not None and held < half:
         raise node.fail(f"{half} angles are needed, {held} are given")
     if interleaved:
+        # Elements and their neighbours: kernels read both as vectors, and parts of two steps as single elements.
         pairs = part(data, 0, turned, 3)
-        first: Expr = relay.strided_slice(pairs, [0], [turned], [2], axes=[3])
-        second: Expr = relay.strided_slice(pairs, [1], [turned], [2], axes=[3])
+        neighbours = relay.take(pairs, const(np.arange(turned) ^ 1, "int32"), axis=3, mode="fast")
+        signs = const(np.tile([-1.0, 1.0], half), node.dtype(sines))
+        made: Expr = pairs * relay.repeat(cosines, 2, 3) + neighbours * (relay.repeat(sines, 2, 3) * signs)
     else:
         first, second = part(data, 0, half, 3), part(data, half, turned, 3)
-    real = first * cosines - second * sines
-    imaginary = first * sines + second * cosines
-    if interleaved:
-        made: Expr = relay.reshape(relay.stack([real, imaginary], axis=4), (0, 0, 0, turned))
-    else:
-        made = relay.concatenate([real, imaginary], axis=3)
+        made = relay.concatenate([first * cosines - second * sines, first * sines + second * cosines], axis=3)
     return made if turned == width else relay.concatenate([made, part(data, turned, width, 3)], axis=3)

@@ -112,22 +112,29 @@ def attend(
     if change_scores is not None:
         logits = change_scores(logits)
     weights: Expr = relay.nn.softmax(logits, axis=-1)
+    shown: Change = _as_they_are
     if bias is not None and hides_rows:
-        weights = _without_hidden(node, weights, bias)
+        shown = _without_hidden(node, bias)
     if change_weights is not None:
-        weights = change_weights(weights)
+        weights = change_weights(shown(weights))
         result = _product(node, weights, relay.cast(values, node.dtype(weights)), False)
         return Attention(relay.cast(result, dtype), raw, capped, biased, weights)
     if node.dtype(weights) != dtype:
         weights = relay.cast(weights, dtype)
-    return Attention(_product(node, weights, values, False), raw, capped, biased, weights)
+    # Rows of the result are hidden as those of the weights are; products and softmax stay next to each other.
+    result = shown(_product(node, weights, values, False))
+    return Attention(result, raw, capped, biased, shown(weights))
 
 
-def _without_hidden(node: Node, weights: Expr, bias: Expr) -> Expr:
+def _as_they_are(data: Expr) -> Expr:
+    return data
+
+
+def _without_hidden(node: Node, bias: Expr) -> Change:
     """Zero instead of nothing divided by nothing, where a row sees no key."""
     lowest = const(float("-inf"), node.dtype(bias))
     hidden = relay.equal(relay.max(bias, axis=-1, keepdims=True), lowest)
-    return relay.where(hidden, const(0, node.dtype(weights)), weights)
+    return lambda data: relay.where(hidden, const(0, node.dtype(data)), data)
 
 
 # Masks

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
@@ -25,13 +27,18 @@ def non_max_suppression(
     found = relay.vision.all_class_non_max_suppression(
         _corners(node, boxes),
         scores,
-        _number(limit, "int32"),
+        _number(_at_most(limit, int(np.iinfo("int32").max)), "int32"),
         const(0.0, "float32") if overlap is None else _number(overlap, "float32"),
         # Without a threshold every score counts.
         const(-3.0e38, "float32") if lowest is None else _number(lowest, "float32"),
     )
     count = relay.concatenate([found[1], const([3], "int64")], axis=0)
     return relay.strided_slice(found[0], const([0, 0], "int64"), count, const([1, 1], "int64"))
+
+
+def _at_most(value: Expr, greatest: int) -> Expr:
+    """A limit that fits fewer bits: PyTorch writes the greatest int64 where there is none."""
+    return relay.minimum(relay.cast(value, "int64"), const(greatest, "int64"))
 
 
 def _number(value: Expr, dtype: str) -> Expr:

@@ -303,8 +303,14 @@ def _joined(node: Node, past: Expr, new: Expr, start: Expr, total: Expr) -> Expr
     longest: Extent = (
         int(known.reshape(-1)[0]) if known is not None else relay.reshape(relay.cast(total, "int64"), ())
     )
+    if isinstance(held, int) and isinstance(longest, int) and longest <= held:
+        # A cache of fixed capacity, which executors can update in place.
+        places = relay.reshape(start, (-1, 1, 1, 1)) + relay.reshape(
+            arange(extent(node, new, 2)), (1, 1, -1, 1)
+        )
+        return relay.scatter(past, relay.broadcast_to_like(places, new), new, 2)
     if isinstance(held, int) and isinstance(longest, int):
-        count: Extent = max(held, longest)
+        count: Extent = longest
     else:
         count = relay.maximum(scalar(held), scalar(longest))
     pool = relay.concatenate([past, new], axis=2)

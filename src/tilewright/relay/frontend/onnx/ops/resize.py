@@ -2,13 +2,14 @@
 
 If the sizes are known at import, so are the weights of each axis: a constant matrix, or a vector of indices for
 nearest-neighbour. Plain images go to the operators of relay.image, which read only what they need. If a size is
-unknown, the program computes the coordinates, for nearest-neighbour and for linear interpolation.
+unknown, the program computes the coordinates and the weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -288,9 +289,7 @@ def _interpolated(node: Node, data: Expr, axes: Sequence[Axis], sampling: Sampli
             cubic_exclude=int(sampling.exclude_outside),
         )
     for axis in axes:
-        data = (
-            _by_matrix(node, data, axis, sampling) if axis.is_known else _linear(node, data, axis, sampling)
-        )
+        data = _by_matrix(node, data, axis, sampling) if axis.is_known else _open(node, data, axis, sampling)
     return data
 
 
@@ -379,15 +378,67 @@ def _within(place: Expr, axis: Axis) -> Expr:
     return relay.minimum(relay.maximum(relay.cast(place, "int64"), const(0, "int64")), last)
 
 
-def _linear(node: Node, data: Expr, axis: Axis, sampling: Sampling) -> Expr:
+def _open(node: Node, data: Expr, axis: Axis, sampling: Sampling) -> Expr:
     """Neighbours weighted by how near they are."""
-    if sampling.mode != "linear" or sampling.antialias or sampling.exclude_outside:
+    if sampling.mode not in ("linear", "cubic") or sampling.antialias:
         raise node.needs_value(scalar(axis.target), f"the size that {sampling.mode} interpolation resizes to")
     place = _places(node, axis, sampling)
     low = relay.floor(place)
+    shares = _WEIGHTS[sampling.mode](place - low, sampling.cubic)
+    first = 1 - len(shares) // 2
+    taps = [low + const(float(first + count), "float64") for count in range(len(shares))]
+    if sampling.exclude_outside:
+        shares = _without_outside(shares, taps, axis)
     shape = [1] * node.rank(data)
     shape[axis.place] = -1
-    part = relay.reshape(relay.cast(place - low, node.dtype(data)), shape)
-    first = relay.take(data, _within(low, axis), axis=axis.place)
-    second = relay.take(data, _within(low + const(1.0, "float64"), axis), axis=axis.place)
-    return first + (second - first) * part
+    made: Expr | None = None
+    for tap, share in zip(taps, shares, strict=True):
+        factor = relay.reshape(relay.cast(share, node.dtype(data)), shape)
+        term = relay.take(data, _within(tap, axis), axis=axis.place) * factor
+        made = term if made is None else made + term
+    assert made is not None
+    return made
+
+
+def _linear_weights(part: Expr, alpha: float) -> list[Expr]:
+    """The weights of the neighbours of a place that is a part of a step behind the first."""
+    return [const(1.0, "float64") - part, part]
+
+
+def _cubic_weights(part: Expr, alpha: float) -> list[Expr]:
+    """The same for two neighbours on each side: near ones by one polynomial, far ones by another."""
+
+    def polynomial(distance: Expr, *factors: float) -> Expr:
+        made: Expr = const(factors[0], "float64")
+        for factor in factors[1:]:
+            made = made * distance + const(factor, "float64")
+        return made
+
+    one, two = const(1.0, "float64"), const(2.0, "float64")
+    near, far = (alpha + 2, -(alpha + 3), 0.0, 1.0), (alpha, -5 * alpha, 8 * alpha, -4 * alpha)
+    return [
+        polynomial(part + one, *far),
+        polynomial(part, *near),
+        polynomial(one - part, *near),
+        polynomial(two - part, *far),
+    ]
+
+
+_WEIGHTS: Final[dict[str, Callable[[Expr, float], list[Expr]]]] = {
+    "linear": _linear_weights,
+    "cubic": _cubic_weights,
+}
+
+
+def _without_outside(shares: list[Expr], taps: Sequence[Expr], axis: Axis) -> list[Expr]:
+    """The weights of neighbours that there are; the others are zero, and the sum is one."""
+    size = relay.cast(scalar(axis.source), "float64")
+    zero = const(0.0, "float64")
+    inside = [
+        relay.where(relay.logical_and(relay.greater_equal(tap, zero), relay.less(tap, size)), share, zero)
+        for tap, share in zip(taps, shares, strict=True)
+    ]
+    total = inside[0]
+    for share in inside[1:]:
+        total = total + share
+    return [share / total for share in inside]

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any, Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.paddle.node import PaddleNode
 from tilewright.relay.frontend.paddle.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 def aligned(node: PaddleNode, left: Expr, right: Expr) -> tuple[Expr, Expr]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.paddle.node import PaddleNode
 from tilewright.relay.frontend.paddle.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 _METHODS: Final = {
     "nearest": "nearest_neighbor",

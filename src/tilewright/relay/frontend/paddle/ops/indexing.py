@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.sizes import broadcast_to, sizes_of
 from tilewright.relay.frontend.paddle.node import PaddleNode
 from tilewright.relay.frontend.paddle.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.relay.frontend.tensorflow.ops.shape import filled
 from tilewright.relay.frontend.tensorflow.ops.slicing import gathered
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.paddle.node import PaddleNode
 from tilewright.relay.frontend.paddle.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 _CONVOLUTIONS: Final[dict[int, Any]] = {2: relay.nn.conv2d, 3: relay.nn.conv3d}
 _TRANSPOSED: Final[dict[int, Any]] = {2: relay.nn.conv2d_transpose, 3: relay.nn.conv3d_transpose}

@@ -7,11 +7,11 @@ from math import prod
 import numpy as np
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.sizes import multiplied, reshaped, sizes_of
 from tilewright.relay.frontend.paddle.node import PaddleNode
 from tilewright.relay.frontend.paddle.ops.layers import channels_last
 from tilewright.relay.frontend.paddle.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 
 def _or(node: PaddleNode, given: Expr | None, value: float, count: int, like: Expr) -> Expr:

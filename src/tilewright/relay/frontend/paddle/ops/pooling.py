@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.paddle.node import PaddleNode
 from tilewright.relay.frontend.paddle.ops.layers import channels_last, window_padding
 from tilewright.relay.frontend.paddle.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 Pool = Callable[..., Expr]
 _WINDOWS: Final[dict[tuple[str, int], Pool]] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.recurrent import recurrent_layers
 from tilewright.relay.frontend.paddle.node import PaddleNode
 from tilewright.relay.frontend.paddle.registry import converter
-from tilewright.relay.frontend.tensorflow.node import Expr
 
 _CELLS: Final = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "tanh", "RNN_RELU": "relu"}
 

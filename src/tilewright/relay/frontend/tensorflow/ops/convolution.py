@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tilewright import relay
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.ops.windows import (
     SPACE,
     Window,
     axes_of_space,
+    image_layout,
     same_padding,
     spatial,
     window_of,
@@ -72,8 +73,9 @@ def depthwise_kernel(node: GraphNode, weight: Expr, layout: str) -> tuple[Expr, 
 @converter("Conv2D")
 def conv2d(node: GraphNode, data: Expr, weight: Expr) -> Expr:
     """A convolution of images."""
-    window = window_of(node, data, node.layout, node.static_shape(weight, "the kernel")[:2])
-    return convolved(node, data, weight, window, node.layout)
+    layout = image_layout(node)
+    window = window_of(node, data, layout, node.static_shape(weight, "the kernel")[:2])
+    return convolved(node, data, weight, window, layout)
 
 
 @converter("Conv3D")
@@ -87,7 +89,7 @@ def conv3d(node: GraphNode, data: Expr, weight: Expr) -> Expr:
 @converter("DepthwiseConv2dNative")
 def depthwise_conv2d(node: GraphNode, data: Expr, weight: Expr) -> Expr:
     """A convolution of each channel by kernels of its own."""
-    layout = node.layout
+    layout = image_layout(node)
     shape = node.static_shape(weight, "the kernel")
     window = window_of(node, data, layout, shape[:2])
     kernel, kernel_layout = depthwise_kernel(node, weight, layout)
@@ -181,7 +183,7 @@ def _backprop(node: GraphNode, sizes: Expr, weight: Expr, data: Expr, layout: st
 @converter("Conv2DBackpropInput")
 def conv2d_backprop_input(node: GraphNode, sizes: Expr, weight: Expr, data: Expr) -> Expr:
     """A transposed convolution of images."""
-    return _backprop(node, sizes, weight, data, node.layout)
+    return _backprop(node, sizes, weight, data, image_layout(node))
 
 
 @converter("Conv3DBackpropInputV2", "CONV_3D_TRANSPOSE")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
 from tilewright.relay.frontend.common.sizes import Size, added, multiplied
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.registry import converter
 
 _UNARY: Final[dict[str, Callable[..., Any]]] = {

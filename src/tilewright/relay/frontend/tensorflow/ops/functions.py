@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.tensorflow.control_flow import branched, looped
-from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.relay.frontend.tensorflow.registry import converter
 from tilewright.relay.frontend.tensorflow.tensorflow_node import TensorFlowNode
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import TupleGetItem, const
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.registry import converter
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
 from tilewright.relay.frontend.common.sizes import reshaped, sizes_of
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.ops.shape import filled
 from tilewright.relay.frontend.tensorflow.registry import converter
 from tilewright.relay.frontend.tensorflow.values import PendingList

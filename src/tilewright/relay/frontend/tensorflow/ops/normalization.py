@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import relay
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
+from tilewright.relay.frontend.tensorflow.ops.windows import image_layout
 from tilewright.relay.frontend.tensorflow.registry import converter
 
 
 def channel_axis(node: GraphNode, data: Expr) -> int:
     """Where the channels are."""
-    layout = node.layout
-    return node.rank(data) - 1 if layout.endswith("C") else 1
+    return node.rank(data) - 1 if image_layout(node).endswith("C") else 1
 
 
 @converter("BiasAdd", "BiasAddV1")

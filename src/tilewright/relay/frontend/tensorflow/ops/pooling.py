@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tilewright import relay
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
-from tilewright.relay.frontend.tensorflow.ops.windows import spatial, window_of
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
+from tilewright.relay.frontend.tensorflow.ops.windows import image_layout, spatial, window_of
 from tilewright.relay.frontend.tensorflow.registry import converter
 
 _MAXIMUM: Final = {1: relay.nn.max_pool1d, 2: relay.nn.max_pool2d, 3: relay.nn.max_pool3d}
@@ -38,13 +38,13 @@ def average_pooled(node: GraphNode, data: Expr, layout: str) -> Expr:
 @converter("MaxPool")
 def max_pool(node: GraphNode, data: Expr) -> Expr:
     """The greatest element of each window of an image."""
-    return max_pooled(node, data, node.layout)
+    return max_pooled(node, data, image_layout(node))
 
 
 @converter("AvgPool")
 def average_pool(node: GraphNode, data: Expr) -> Expr:
     """The mean of each window of an image."""
-    return average_pooled(node, data, node.layout)
+    return average_pooled(node, data, image_layout(node))
 
 
 @converter("MaxPool3D")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.frontend.common import random as draws
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.registry import converter
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright import relay
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.registry import converter
 
 

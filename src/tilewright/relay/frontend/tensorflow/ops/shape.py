@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
 from tilewright.relay.frontend.common.sizes import (
     Size,
     all_known,
@@ -17,7 +18,7 @@ from tilewright.relay.frontend.common.sizes import (
     reshaped,
     sizes_of,
 )
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
+from tilewright.relay.frontend.tensorflow.ops.windows import image_layout
 from tilewright.relay.frontend.tensorflow.registry import converter
 
 
@@ -299,13 +300,13 @@ def batch_to_space_nd(node: GraphNode, data: Expr, block: Expr, crops: Expr) -> 
 @converter("DepthToSpace", "DEPTH_TO_SPACE")
 def depth_to_space(node: GraphNode, data: Expr) -> Expr:
     """Channels as blocks of space."""
-    return relay.nn.depth_to_space(data, int(node.attr("block_size")), node.layout, "DCR")
+    return relay.nn.depth_to_space(data, int(node.attr("block_size")), image_layout(node), "DCR")
 
 
 @converter("SpaceToDepth", "SPACE_TO_DEPTH")
 def space_to_depth(node: GraphNode, data: Expr) -> Expr:
     """Blocks of space as channels."""
-    return relay.nn.space_to_depth(data, int(node.attr("block_size")), node.layout)
+    return relay.nn.space_to_depth(data, int(node.attr("block_size")), image_layout(node))
 
 
 # Padding

@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
 from tilewright.relay.frontend.common.sizes import (
     Size,
     added,
@@ -17,7 +18,6 @@ from tilewright.relay.frontend.common.sizes import (
     sizes_of,
     vector,
 )
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.ops.shape import filled
 from tilewright.relay.frontend.tensorflow.registry import converter
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp, const
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
 from tilewright.relay.frontend.common.sizes import sizes_of
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.ops.shape import filled
 from tilewright.relay.frontend.tensorflow.registry import converter
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.relay.frontend.common import ShapeNeeded
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
+from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
 
 SPACE = {1: "W", 2: "HW", 3: "DHW"}
 """The letters of the spatial axes, by their number."""
@@ -31,6 +31,11 @@ class Window:
     def is_padded(self) -> bool:
         """True if there is any padding."""
         return any(self.padding)
+
+
+def image_layout(node: GraphNode) -> str:
+    """The order of the axes of images, as the node states it."""
+    return str(node.attr("data_format", "NHWC"))
 
 
 def axes_of_space(layout: str) -> list[int]:

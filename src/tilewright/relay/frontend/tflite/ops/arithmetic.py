@@ -6,7 +6,7 @@ from typing import Any
 
 from tilewright import relay
 from tilewright.relay.expr import Tuple
-from tilewright.relay.frontend.tensorflow.node import Expr
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.tensorflow.ops.elementwise import followed
 from tilewright.relay.frontend.tensorflow.ops.shape import joined
 from tilewright.relay.frontend.tflite.node import LiteNode

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.tensorflow.control_flow import branched, looped
-from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.relay.frontend.tflite.node import LiteNode
 from tilewright.relay.frontend.tflite.registry import lite_converter
 

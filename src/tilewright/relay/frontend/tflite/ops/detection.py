@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import TupleGetItem, const
-from tilewright.relay.frontend.tensorflow.node import Expr
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.tflite.node import LiteNode
 from tilewright.relay.frontend.tflite.quantization import dequantized, real
 from tilewright.relay.frontend.tflite.registry import lite_converter

@@ -8,8 +8,8 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.sizes import reshaped, sizes_of
-from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.relay.frontend.tensorflow.ops.convolution import convolved, transposed, transposed_window
 from tilewright.relay.frontend.tensorflow.ops.windows import Window, window_of
 from tilewright.relay.frontend.tflite.model import Quantization, Tensor

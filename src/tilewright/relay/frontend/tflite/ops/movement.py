@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import const
-from tilewright.relay.frontend.tensorflow.node import Expr
+from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.tensorflow.ops import reduction
 from tilewright.relay.frontend.tensorflow.ops.pooling import average_pooled, max_pooled
 from tilewright.relay.frontend.tensorflow.ops.shape import pad_widths

@@ -70,7 +70,7 @@ def convolution(
     return relay.squeeze(made, axis=[0]) if single else made
 
 
-@converter("aten::conv1d", "aten::conv2d", "aten::conv3d")
+@converter("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::_convolution_mode")
 def conv(
     node: TorchNode,
     input: Expr,

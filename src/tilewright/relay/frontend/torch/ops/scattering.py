@@ -177,6 +177,11 @@ def index_put(
         return add_or_replace(node, input, given, accumulate)
     rank = node.rank(input)
     rest = [axis for axis in range(rank) if axis not in axes]
+    if len(axes) == 1 and axes[0] and node.rank(places[0]) == 1:
+        shown = sizes_of(node, input)
+        shown[axes[0]] = size_of(node, places[0], 0)
+        mode = "add" if accumulate else "update"
+        return _along(node, input, axes[0], places[0], broadcast_to(node, given, shown), mode)
     order = axes + rest
     plain = order == list(range(rank))
     data = input if plain else relay.transpose(input, order)
@@ -237,11 +242,18 @@ def _along(node: TorchNode, input: Expr, dim: int, index: Expr, source: Expr, mo
         return relay.reshape(made, ())
     axis, rank = node.axis_of(dim, node.rank(input)), node.rank(input)
     places = index if node.rank(index) else relay.reshape(index, (1,))
+    values = node.cast(source, node.dtype(input))
+    if axis and mode in ("update", "add") and node.dtype(input) != "bool":
+        # One index for each element of the source: the tensor itself, which may be a large cache, stays as it is.
+        line = relay.reshape(relay.cast(places, "int64"), [-1 if one == axis else 1 for one in range(rank)])
+        build = relay.scatter if mode == "update" else relay.scatter_add
+        return build(input, broadcast_to(node, line, sizes_of(node, source)), values, axis)
+    vectors = relay.expand_dims(relay.cast(places, "int64"), 0)
+    if not axis:
+        return relay.scatter_nd(input, vectors, values, mode)
     order = [axis, *(one for one in range(rank) if one != axis)]
     back = [order.index(one) for one in range(rank)]
-    data = relay.transpose(input, order)
-    values = relay.transpose(node.cast(source, node.dtype(input)), order)
-    made = relay.scatter_nd(data, relay.expand_dims(relay.cast(places, "int64"), 0), values, mode)
+    made = relay.scatter_nd(relay.transpose(input, order), vectors, relay.transpose(values, order), mode)
     return relay.transpose(made, back)
 
 
@@ -306,11 +318,14 @@ def select_scatter(node: TorchNode, input: Expr, src: Expr, dim: int, index: Any
     size = as_scalar(size_of(node, input, axis))
     place = as_scalar(index)
     place = relay.where(relay.less(place, const(0, "int64")), relay.add(place, size), place)
+    values = relay.expand_dims(node.cast(src, node.dtype(input)), axis)
+    if not isinstance(index, int):
+        return _along(node, input, axis, relay.reshape(place, (1,)), values, "update")
     line = relay.reshape(
         positions(node, size_of(node, input, axis)), [-1 if one == axis else 1 for one in range(rank)]
     )
     here = relay.equal(line, place)
-    return relay.where(here, relay.expand_dims(node.cast(src, node.dtype(input)), axis), input)
+    return relay.where(here, values, input)
 
 
 @converter("aten::slice_scatter")
@@ -318,7 +333,7 @@ def slice_scatter(
     node: TorchNode, input: Expr, src: Expr, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
 ) -> Expr:
     """Part of an axis replaced."""
-    axis, rank = node.axis_of(dim, node.rank(input)), node.rank(input)
+    axis = node.axis_of(dim, node.rank(input))
     whole = node.shape(input)[axis]
     values = node.cast(src, node.dtype(input))
     values = _in_shape_of_part(node, values, input, axis)
@@ -341,15 +356,12 @@ def slice_scatter(
         size = as_scalar(size_of(node, input, axis))
         first_of = _bounded(node, 0 if start is None else start, size)
         last_of = _bounded(node, LAST if end is None else end, size)
-        places = relay.arange(first_of, last_of, const(step, "int64"), "int64")
-    if axis == 0:
-        return relay.scatter_nd(input, relay.expand_dims(places, 0), values, "update")
-    order = [axis, *(one for one in range(rank) if one != axis)]
-    back = [order.index(one) for one in range(rank)]
-    made = relay.scatter_nd(
-        relay.transpose(input, order), relay.expand_dims(places, 0), relay.transpose(values, order), "update"
-    )
-    return relay.transpose(made, back)
+        count = node.shape(values)[axis]
+        if count is None:
+            places = relay.arange(first_of, last_of, const(step, "int64"), "int64")
+        else:
+            places = relay.add(first_of, const(np.arange(0, count * step, step), "int64"))
+    return _along(node, input, axis, places, values, "update")
 
 
 def _in_shape_of_part(node: TorchNode, values: Expr, data: Expr, axis: int) -> Expr:

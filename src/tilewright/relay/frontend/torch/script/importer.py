@@ -89,6 +89,14 @@ class GraphImporter:
             self.convert_node(node)
         return [self.names[value.debugName()] for value in block.outputs()]
 
+    def convert_graph(self, graph: Any, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs of another graph, whose values may have the names of this one's."""
+        outside, self.names = self.names, {}
+        try:
+            return self.convert_block(graph, inputs)
+        finally:
+            self.names = outside
+
     def convert_node(self, torch_node: Any) -> None:
         """Convert one node; its outputs get their values."""
         outputs = list(torch_node.outputs())

@@ -47,6 +47,16 @@ def _imported(node: ScriptNode, value: Any) -> Any:
     return value
 
 
+@operator("prim::PythonOp")
+def python_function(node: ScriptNode, *values: Any) -> Any:
+    """A ``torch.autograd.Function``: the operators that its forward pass ran when it was traced."""
+    if not node.torch_node.hasAttribute("Subgraph"):
+        raise node.fail(f"the operators of the Python function {node.torch_node.pyname()} were not recorded")
+    recorded = node.torch_node.g("Subgraph")
+    results = node.graph.convert_graph(recorded, values)
+    return results[0] if len(results) == 1 else results
+
+
 @operator("prim::GetAttr")
 def get_attribute(node: ScriptNode, owner: Any) -> Any:
     """A parameter, a buffer, a submodule, or a number of a module."""

@@ -1,4 +1,4 @@
-"""A node of a TensorFlow graph or a TFLite model, as the code that converts it sees it."""
+"""A node of a model's graph as the code that converts it sees it, and what the nodes of a model share."""
 
 from __future__ import annotations
 
@@ -71,11 +71,6 @@ class GraphNode(ModelNode):
     ) -> None:
         super().__init__(op_type, name, dict(attributes or {}), scope.module)
         self.scope = scope
-
-    @property
-    def layout(self) -> str:
-        """The order of the axes of images, as the node states it."""
-        return str(self.attr("data_format", "NHWC"))
 
     def value(self, expr: RelayExpr | None) -> np.ndarray[Any, Any] | None:
         """The value of an input that is known now."""
