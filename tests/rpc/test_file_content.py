@@ -1,5 +1,7 @@
 """Files that go from and to a connection without passing through this process's memory."""
 
+import errno
+import itertools
 import os
 import socket
 import threading
@@ -7,6 +9,7 @@ import threading
 import pytest
 
 from tilewright import rpc
+from tilewright.rpc import file_content
 from tilewright.rpc.channel import PlainChannel
 from tilewright.rpc.file_content import FileContent
 from tilewright.rpc.streams import SocketStream
@@ -49,6 +52,41 @@ def test_a_file_that_cannot_be_written_leaves_the_connection_usable(ends, tmp_pa
     with pytest.raises(OSError, match="[Bb]ad file descriptor"):
         channel.read_to_file(descriptor, len(CONTENT))
     os.close(descriptor)
+    assert channel.read(4) == b"next"
+
+
+def test_a_file_gets_its_place_in_steps(ends, tmp_path, monkeypatch):
+    """No more than a step ahead of what has arrived, and never beyond the announced size."""
+    monkeypatch.setattr(file_content, "RESERVED_BYTES", 300_000)
+    steps = []
+
+    def reserve(descriptor, begin, count):
+        steps.append((begin, begin + count))
+        os.ftruncate(descriptor, begin + count)
+
+    monkeypatch.setattr(os, "posix_fallocate", reserve)
+    test_bytes_become_a_file(ends, tmp_path)
+    assert len(steps) > 1 and steps[0][0] == 0 and steps[-1][1] == len(CONTENT)
+    assert all(before[1] == after[0] for before, after in itertools.pairwise(steps))
+
+
+@pytest.mark.parametrize(("number", "is_told"), [(errno.ENOSPC, True), (errno.EOPNOTSUPP, False)])
+def test_a_disk_without_room_is_told_before_it_is_full(ends, tmp_path, monkeypatch, number, is_told):
+    """A file system that cannot reserve is no error."""
+
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    channel, write = ends
+    write(CONTENT + b"next")
+    with open(tmp_path / "file", "wb", buffering=0) as file:
+        if is_told:
+            with pytest.raises(OSError, match="No space left"):
+                channel.read_to_file(file.fileno(), len(CONTENT))
+        else:
+            channel.read_to_file(file.fileno(), len(CONTENT))
+    assert len((tmp_path / "file").read_bytes()) == (0 if is_told else len(CONTENT))
     assert channel.read(4) == b"next"
 
 

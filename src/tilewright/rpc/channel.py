@@ -96,7 +96,7 @@ class _Buffered:
 
     def read_to_file(self, descriptor: int, size: int) -> None:
         """Writes the next bytes to a file."""
-        target = FileTarget(descriptor)
+        target = FileTarget(descriptor, size)
         self._read_to(target, size)
         target.finish()
 

@@ -174,7 +174,7 @@ class _Content:
 
     def read_to_file(self, descriptor: int) -> None:
         """Writes all that is left to a file."""
-        target = FileTarget(descriptor)
+        target = FileTarget(descriptor, self.size)
         target.write(self._content[len(self._content) - self.size :])
         self.size = 0
         target.finish()

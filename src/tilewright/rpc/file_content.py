@@ -22,6 +22,10 @@ except ImportError:  # Windows, which has no splice either
 PIECE_BYTES = 1 << 20
 """How much is moved at once where bytes have to be copied, and what a pipe is asked to hold: the most Linux allows."""
 
+RESERVED_BYTES = 64 << 20
+"""How much of a file gets its place on the disk before it arrives. To place it page by page costs half as much again as
+the copy; to place all of what is announced would let a message of a few bytes fill the disk."""
+
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ, which has a name in Python since 3.10 on some systems only
 
 
@@ -41,25 +45,52 @@ class FileContent:
 
 
 class FileTarget:
-    """A file that is being received. Its first error is kept, so that the rest of the message is still read."""
+    """A file of an announced size that is being received.
 
-    def __init__(self, descriptor: int) -> None:
+    Its first error is kept, so that the rest of the message is still read.
+    """
+
+    def __init__(self, descriptor: int, size: int) -> None:
         self._descriptor = descriptor
+        self._size = size
+        self._written = 0
+        self._reserved = 0
         self._error: OSError | None = None
 
     def write(self, content: memoryview | bytes) -> None:
         """Appends bytes."""
         try:
+            self._reserve(len(content))
             while content and self._error is None:
-                content = content[os.write(self._descriptor, content) :]
+                count = os.write(self._descriptor, content)
+                self._written += count
+                content = content[count:]
         except OSError as error:
             self._error = error
+
+    def _reserve(self, count: int) -> None:
+        """Has the file system place the bytes that come next, where it can do so at once."""
+        if self._written + count <= self._reserved or self._size < PIECE_BYTES or self._error is not None:
+            return
+        begin = max(self._written, self._reserved)
+        self._reserved = min(max(self._written + count, begin + RESERVED_BYTES), self._size)
+        try:
+            os.posix_fallocate(self._descriptor, begin, self._reserved - begin)
+        except AttributeError:  # not on this system
+            self._reserved = self._size
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+                raise
+            self._reserved = self._size  # a file system that cannot
 
     def take(self, pipe: int, count: int) -> None:
         """Appends what is in a pipe."""
         while count and self._error is None:
             try:
-                count -= os.splice(pipe, self._descriptor, count)
+                self._reserve(count)
+                moved = os.splice(pipe, self._descriptor, count)
+                self._written += moved
+                count -= moved
             except OSError as error:
                 if error.errno != errno.EINVAL:  # a file system without splice
                     self._error = error

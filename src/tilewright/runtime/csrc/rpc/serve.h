@@ -49,6 +49,9 @@ bool send_frame(Channel* channel, uint8_t type, const void* head, size_t size);
 /* Sends the thread's error, and clears it. */
 bool send_error(Channel* channel);
 
+/* The module in a file of the session's folder. */
+int32_t load_path(Session* session, const char* path, TVMFFIAny* result);
+
 /* The functions that every server has, by name; NULL without an error. */
 TilewrightObject* own_function_of(Session* session, const char* name);
 
