@@ -85,6 +85,36 @@ def test_the_table_and_the_report(made, data, capsys):
     assert len(report["layers"]) == page.count("<rect")
 
 
+def test_sensitive_layers_in_bfloat16(made, data, capsys):
+    """The table, the report and the package have them; the ONNX model has float32 in their place, and runs. A budget
+    that only float32 holds is said to be so."""
+    images = made / "images.npy"
+    with np.load(data) as stored:
+        np.save(images, stored["image"])
+    written = ["-o", str(made / "c.tar"), "--onnx", str(made / "c.onnx"), "--report", str(made / "c.html")]
+    arguments = ["quantize", str(DIGITS_MODEL), "--data", str(images), "--samples", "20", *written]
+    arguments += ["--sensitive", "bfloat16"]
+    assert main([*arguments, "--budget", "0.5%", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    kinds = [one["computed_in"] for one in report["layers"]]
+    assert set(kinds) == {"int8", "bfloat16"} and report["within_budget"]
+    assert any("in float32, for runtimes without bfloat16" in one for one in report["notes"])
+    page = (made / "c.html").read_text()
+    assert page.count("<em class='half'>bfloat16</em>") == kinds.count("bfloat16") and "{{" not in page
+
+    image = np.load(images)[:1]
+    package = tvmc.TVMCPackage(str(made / "c.tar"))
+    ours = next(iter(tvmc.run(package, "cpu", inputs={"image": image}, repeat=1, number=1).outputs.values()))
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(str(made / "c.onnx"), providers=["CPUExecutionProvider"])
+    theirs = session.run(None, {"image": image})[0]
+    np.testing.assert_allclose(ours, theirs, atol=0.02 * np.abs(theirs).max())
+
+    assert main([*arguments, "--budget", "0.01%"]) == 1
+    printed = capsys.readouterr().out
+    assert "loses less than on integers" in printed and "--sensitive float32 holds it" in printed
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -145,6 +175,18 @@ def test_mixed_precision(made, data, tmp_path, capsys):
     assert "--data" in capsys.readouterr().err
     assert main(["compile", str(DIGITS_MODEL), "--data", str(data), "-o", output]) == 2
     assert "--mixed-precision int8" in capsys.readouterr().err
+    assert main(["compile", str(DIGITS_MODEL), "--sensitive", "bfloat16", "-o", output]) == 2
+    assert "--sensitive is for --mixed-precision int8" in capsys.readouterr().err
+
+
+def test_what_float16_is_computed_in(tmp_path, capsys):
+    """CPUs compute it in float32, and the user is told. At lower levels every operator rounds, and nothing is said."""
+    arguments = ["compile", str(DIGITS_MODEL), "-o", str(tmp_path / "m.tar"), "--mixed-precision"]
+    assert main([*arguments, "float16"]) == 0
+    assert "On CPUs float16 computes in float32" in capsys.readouterr().out
+    for quiet in (["bfloat16"], ["float16", "-O", "2"]):
+        assert main([*arguments, *quiet, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["precision_note"] is None
 
 
 def test_validation_of_a_quantised_model(made, tmp_path, capsys):

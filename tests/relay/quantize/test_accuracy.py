@@ -7,6 +7,7 @@ from tests.relay.quantize import networks
 
 from tilewright import relay
 from tilewright.relay.quantize import Study
+from tilewright.support.errors import ModelError
 
 HALF_A_POINT = 0.005
 
@@ -68,8 +69,8 @@ def test_a_transformer():
     check(found, 0.9)
 
 
-def test_sensitive_layers_stay_in_floats_until_the_budget_holds():
-    """A layer with a huge outlier in its data costs accuracy; it is found, and kept in floats."""
+def sensitive_network():
+    """Three dense layers, of which the second has a huge outlier in its data, and samples."""
     generator = np.random.default_rng(3)
     x = relay.var("x", shape=(1, 32))
     weights = [generator.standard_normal((32, 32)).astype("float32") / 6 for _ in range(3)]
@@ -80,7 +81,13 @@ def test_sensitive_layers_stay_in_floats_until_the_budget_holds():
     wide = relay.nn.dense(first, relay.const(weights[1]))
     body = relay.nn.dense(relay.nn.relu(wide), relay.const(weights[2]))
     samples = [{"x": generator.standard_normal((1, 32)).astype("float32")} for _ in range(20)]
-    study = Study(relay.IRModule.from_expr(relay.Function([x], body)), {}, method="minmax")
+    return relay.IRModule.from_expr(relay.Function([x], body)), samples
+
+
+def test_sensitive_layers_stay_in_floats_until_the_budget_holds():
+    """A layer with a huge outlier in its data costs accuracy; it is found, and kept in floats."""
+    module, samples = sensitive_network()
+    study = Study(module, {}, method="minmax")
     study.measure(samples)
     found = study.choose(samples, 0.05)
     assert [one.quantised for one in found.layers] == [True, False, True]
@@ -89,3 +96,41 @@ def test_sensitive_layers_stay_in_floats_until_the_budget_holds():
     loose = study.choose(samples, 1.0)
     assert all(one.quantised for one in loose.layers) and loose.quality.error > 0.05
     assert loose.jump is not None and loose.jump.name == loose.layers[1].name
+
+
+def test_sensitive_layers_in_bfloat16():
+    """The layer multiplies bfloat16 numbers, its rounding is in the table and counts against the budget. Layers that
+    the user keeps are float32, and so is everything that is no integer in what other runtimes get."""
+    module, samples = sensitive_network()
+    study = Study(module, {}, method="minmax", sensitive="bfloat16")
+    study.measure(samples)
+    found = study.choose(samples, 0.05)
+    assert [one.computed_in for one in found.layers] == ["int8", "bfloat16", "int8"]
+    assert products(found.module) == ["float32", "bfloat16", "float32"]
+    assert products(found.portable) == ["float32"] * 3
+    assert found.within_budget and 0 < found.quality.error < 0.05
+
+    nothing = study.choose(samples, 0.0)
+    assert {one.computed_in for one in nothing.layers} == {"bfloat16"}
+    assert not nothing.within_budget and 1e-4 < nothing.quality.error < 0.01
+    assert all(1e-4 < one.error_along < 0.01 for one in nothing.layers)
+
+    kept = study.choose(samples, 0.05, keep=[found.layers[1].name])
+    assert [one.computed_in for one in kept.layers] == ["int8", "float32", "int8"]
+    assert kept.portable is kept.module
+    with pytest.raises(ModelError, match="float32 or bfloat16, not 'float16'"):
+        Study(module, sensitive="float16")
+
+
+def products(module):
+    """The element types of the data of dense layers, first to last."""
+    found = []
+    relay.analysis.post_order_visit(
+        module["main"].body,
+        lambda one: (
+            found.append(str(one.args[0].checked_type.dtype))
+            if isinstance(one, relay.Call) and one.op.name == "nn.dense"
+            else None
+        ),
+    )
+    return found

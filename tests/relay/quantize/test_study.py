@@ -117,6 +117,16 @@ def test_methods(samples, method):
     assert {one.data.dtype for one in made.schemes.values()} == {"int8" if method == "power2" else "uint8"}
 
 
+def test_biases_are_not_fitted_to_one_sample(samples):
+    """With one sample the mean error of a dense layer's channels is its error: correcting it would say that nothing is
+    lost."""
+    study = Study(network())
+    study.measure(samples[:1])
+    made = study.choose(samples[:1], 1.0)
+    assert all(not one.correction.any() for one in made.schemes.values() if one.correction is not None)
+    assert all(one.error_along > 1e-3 for one in made.layers)
+
+
 def test_layers_that_a_user_keeps(samples, found):
     """By name; a wrong name is an error with the right one."""
     study = Study(network())

@@ -11,6 +11,7 @@ from tilewright.driver import quantization, tvmc
 from tilewright.driver.cli.output import bytes_text, check_output, show_json, show_table, show_text
 from tilewright.driver.cli.progress import Progress, progress
 from tilewright.driver.tvmc.arguments import (
+    UNWRITTEN_MODEL,
     Commands,
     add_model_arguments,
     add_pass_arguments,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tilewright.driver.tvmc.model import TVMCModel
     from tilewright.relay.quantize.study import Quantised
 
+SENSITIVE = ("float32", "bfloat16")
 METHODS = ("mse", "minmax", "percentile", "entropy", "power2")
 
 
@@ -67,9 +69,7 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
     group.add_argument("--json", action="store_true", help="print JSON instead of tables")
     add_target_arguments(parser)
     add_pass_arguments(parser)
-    parser.set_defaults(
-        run=run, executor="graph", executor_aot_interface_api=None, module_name="default", tuning_records=None
-    )
+    parser.set_defaults(run=run, executor="graph", tuning_records=None, **UNWRITTEN_MODEL)
 
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,6 +90,11 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="what may be lost, as in 0.5%%: of accuracy with --labels, else the error of the outputs; "
         "default: 0.5%% or 5%%",
+    )
+    group.add_argument(
+        "--sensitive",
+        choices=SENSITIVE,
+        help="what layers are computed in that lose too much on integers; default: float32",
     )
     group.add_argument("--samples", type=int, metavar="N", help="use the first N samples; default: all")
     group.add_argument("--image-layout", choices=("NCHW", "NHWC"), help="of images; default: inferred")
@@ -115,6 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
             not arguments.per_tensor,
             quantization.model.parse_budget(arguments.budget),
             tuple(arguments.keep or ()),
+            arguments.sensitive or SENSITIVE[0],
         )
         model, found, notes = quantise_from_arguments(arguments, model, options, shown)
         shown.step(f"compiling {source}")
@@ -125,6 +131,8 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             quantization.model.write_onnx(found, Path(onnx), source.stem)
             written.append(onnx)
+            if found.portable is not found.module:
+                notes.append(f"{onnx} has its sensitive layers in float32, for runtimes without bfloat16")
         except OpNotImplemented as problem:
             notes.append(f"{onnx} was not written: {problem}")
         if arguments.report:
@@ -177,7 +185,7 @@ def show_quantised(name: str, found: Quantised) -> None:
             "-" if math.isinf(one.decibels) else f"{one.decibels:.1f} dB",
             f"{one.output_error:.2%}",
             f"{one.error_along:.2%}",
-            "int8" if one.quantised else "float32",
+            one.computed_in,
             one.why,
         ]
         for one in found.layers
@@ -193,6 +201,8 @@ def show_quantised(name: str, found: Quantised) -> None:
         f"{quantised} of {len(found.layers)} layers are on integers, with {share:.1%} of the multiplications."
     )
     show_text(quantization.report.summary(found))
+    if not found.within_budget and found.portable is not found.module:
+        show_text("bfloat16 is over the budget as well: --sensitive float32 holds it.")
     show_text(quantization.report.jump_sentence(found))
     if found.bias_corrected:
         show_text(

@@ -12,9 +12,23 @@ from tilewright.relay.backend.preparation import bind_params_by_name, with_main
 from tilewright.relay.expr import Tuple, TupleGetItem
 from tilewright.relay.infer import infer_module
 from tilewright.relay.op.calls import call
+from tilewright.relay.target import rewrites_for
+from tilewright.relay.target.cpu.half_precision import MOST_ROWS, WidenHalf
 from tilewright.relay.transform import ToMixedPrecision
+from tilewright.target import Target
 
 _QUIET = 2
+
+
+def note_on_precision(dtype: str | None, target: Target, opt_level: int) -> str | None:
+    """What a user should know who asked for 16-bit floats and gets others."""
+    widens = WidenHalf in rewrites_for(target).early_passes and opt_level >= WidenHalf.opt_level
+    if dtype != "float16" or not widens:
+        return None
+    return (
+        f"On CPUs float16 computes in float32; only weights of products of at most {MOST_ROWS} rows stay in 16 bits. "
+        "bfloat16 is computed as such."
+    )
 
 
 def in_mixed_precision(model: TVMCModel, dtype: str) -> TVMCModel:

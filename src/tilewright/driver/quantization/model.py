@@ -17,7 +17,7 @@ from tilewright.driver.tvmc.frontends import load_model
 from tilewright.driver.tvmc.model import TVMCModel
 from tilewright.driver.tvmc.tensors import TensorInfo, module_inputs
 from tilewright.relay.backend.onnx_export import to_onnx
-from tilewright.relay.quantize.study import Quality, Quantised, Study
+from tilewright.relay.quantize.study import FLOAT, Quality, Quantised, Study
 
 OPSET = 13
 """Of the ONNX models that are written: the first with scales per channel."""
@@ -32,6 +32,7 @@ class Options:
     per_channel: bool = True
     budget: float | None = None
     keep: Sequence[str] = ()
+    sensitive: str = FLOAT
 
 
 def parse_budget(text: str | None) -> float | None:
@@ -71,7 +72,15 @@ def quantise(
     report: Callable[[str], None] = lambda text: None,
 ) -> Quantised:
     """Measure a model on samples, and quantise what may be."""
-    study = Study(model.mod, model.params, options.method, options.symmetric, options.per_channel, report)
+    study = Study(
+        model.mod,
+        model.params,
+        options.method,
+        options.symmetric,
+        options.per_channel,
+        report,
+        options.sensitive,
+    )
     study.measure(samples)
     given = None if labels is None else [int(one) for one in labels]
     if given is not None:
@@ -84,8 +93,8 @@ def _rows(inputs: Sequence[TensorInfo]) -> int:
 
 
 def write_onnx(found: Quantised, path: Path, name: str) -> None:
-    """The model in ONNX's QDQ form."""
-    to_onnx(found.module, {}, name, OPSET, str(path), f"quantised by Tilewright {__version__}")
+    """The model in ONNX's QDQ form, with what other runtimes can compute."""
+    to_onnx(found.portable, {}, name, OPSET, str(path), f"quantised by Tilewright {__version__}")
 
 
 def as_json(found: Quantised) -> dict[str, Any]:

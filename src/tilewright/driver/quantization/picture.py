@@ -6,7 +6,11 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from tilewright.relay.quantize.study import LayerReport
+from tilewright.relay.quantize.dialect import HALF
+from tilewright.relay.quantize.study import FLOAT, INTEGERS, LayerReport
+
+COLOURS = {INTEGERS: "int", HALF: "half", FLOAT: "float"}
+"""Classes of the style sheet, by what a layer is computed in."""
 
 WIDTH, HEIGHT = 1180.0, 260.0
 LEFT, BOTTOM, TOP = 56.0, 34.0, 26.0
@@ -41,7 +45,7 @@ def errors_picture(layers: Sequence[LayerReport], jump: str | None) -> str:
     every = math.ceil(len(layers) / _LABELLED)
     for place, one in enumerate(layers):
         middle = LEFT + (place + 0.5) * step
-        kind = "jump" if one.name == jump else "int" if one.quantised else "float"
+        kind = "jump" if one.name == jump else COLOURS[one.computed_in]
         size = height(one.error_along)
         base = HEIGHT - BOTTOM
         title = (

@@ -11,11 +11,13 @@ from typing import Any
 
 from tilewright import __version__
 from tilewright.driver.profile import report as profile_report
-from tilewright.driver.quantization.picture import errors_picture
+from tilewright.driver.quantization.picture import COLOURS, errors_picture
+from tilewright.relay.quantize.dialect import HALF
 from tilewright.relay.quantize.study import LayerReport, Quantised
 from tilewright.support.cbuild import write_bytes
 
 _TEMPLATE = Path(__file__).resolve().parent / "template"
+_HALF_KEY = f'<span><i class="{COLOURS[HALF]}"></i>{HALF}</span>'
 
 
 def write_report(found: Quantised, model: str, path: str | Path) -> None:
@@ -43,6 +45,7 @@ def report_html(found: Quantised, model: str) -> str:
                 ("method", found.method + (", biases corrected" if found.bias_corrected else "")),
             )
         ),
+        "HALF": _HALF_KEY if any(one.computed_in == HALF for one in found.layers) else "",
         "PICTURE": errors_picture(found.layers, None if found.jump is None else found.jump.name),
         "ROWS": "".join(_row(one, found) for one in found.layers),
     }
@@ -102,7 +105,7 @@ def _row(one: LayerReport, found: Quantised) -> str:
         f"<td class='number'>{one.decibels:.1f}</td>",
         f"<td class='number'>{one.output_error:.2%}<i style='width:{width:.1f}%'></i></td>",
         f"<td class='number'>{one.error_along:.2%}</td>",
-        f"<td><em class='{'int' if one.quantised else 'float'}'>{'int8' if one.quantised else 'float32'}</em></td>",
+        f"<td><em class='{COLOURS[one.computed_in]}'>{escape(one.computed_in)}</em></td>",
         f"<td class='why'>{escape(one.why)}</td>",
     ]
     return f"<tr>{''.join(cells)}</tr>"

@@ -32,6 +32,8 @@ SHARING: Final = frozenset(
 )
 """Operators that read the integers of an image that a layer reads as well, rather than another copy in floats."""
 _IMAGE_RANK: Final = 4
+HALF: Final = "bfloat16"
+"""The type of 16-bit floats: it has the range of float32, so that no scale has to be found."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,14 @@ class LayerScheme:
 
 
 class _Dialect(ExprMutator):
-    """Rewrites the layers of a prepared model that have a scheme."""
+    """Rewrites the layers of a prepared model that have a scheme, and those that are computed in 16-bit floats."""
 
-    def __init__(self, layers: Collection[Layer], schemes: Mapping[str, LayerScheme]) -> None:
+    def __init__(
+        self, layers: Collection[Layer], schemes: Mapping[str, LayerScheme], halves: Collection[str]
+    ) -> None:
         super().__init__()
         self.layers = {one.product: one for one in layers if one.name in schemes}
+        self.halves = {one.product for one in layers if one.name in set(halves)}
         self.biases = {one.bias: one for one in self.layers.values() if one.bias is not None}
         self.schemes = schemes
         # The first layer that reads a tensor decides how others see it.
@@ -80,6 +85,8 @@ class _Dialect(ExprMutator):
             return self.layer(self.biases[expr])
         if expr in self.layers:
             return self.layer(self.layers[expr])
+        if expr in self.halves:
+            return self.half(expr)
         if operator(expr) in SHARING and _rank(expr) == _IMAGE_RANK:
             with span_scope(expr.span):
                 return expr.replace(args=tuple(self.read(argument) for argument in expr.args))
@@ -91,6 +98,13 @@ class _Dialect(ExprMutator):
             return Tuple([self.read(field) for field in expr.fields])
         known = None if isinstance(expr, Constant) else self.shared.get(expr)
         return self.visit(expr) if known is None else self.quantised(expr, known)
+
+    def half(self, product: Call) -> RelayExpr:
+        """A product of 16-bit floats, whose sums are float32."""
+        attrs: Any = product.attrs
+        with span_scope(product.span):
+            factors = [call("cast", self.visit(one), dtype=HALF) for one in product.args]
+            return product.replace(args=tuple(factors), attrs=attrs.replace(out_dtype="float32"))
 
     def layer(self, layer: Layer) -> RelayExpr:
         """A layer on dequantised data and weights, with a dequantised bias."""
@@ -135,11 +149,14 @@ def _rank(expr: RelayExpr) -> int:
 
 
 def quantised_module(
-    mod: IRModule, layers: Collection[Layer], schemes: Mapping[str, LayerScheme]
+    mod: IRModule,
+    layers: Collection[Layer],
+    schemes: Mapping[str, LayerScheme],
+    halves: Collection[str] = (),
 ) -> IRModule:
-    """A prepared model whose layers of these names are quantised."""
+    """A prepared model whose layers with schemes are quantised, and those in ``halves`` computed in bfloat16."""
     main = mod["main"]
-    body = _Dialect(layers, schemes).visit(main.body)
+    body = _Dialect(layers, schemes, halves).visit(main.body)
     return infer_module(with_main(mod, main.replace(body=body)))
 
 

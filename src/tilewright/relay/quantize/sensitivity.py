@@ -13,6 +13,9 @@ from tilewright.relay.quantize.simulation import Simulation
 
 Array = np.ndarray[Any, Any]
 
+SIGNIFICANT = 2.0
+"""Standard errors of a mean that it has to exceed to count as one."""
+
 
 @dataclass
 class Error:
@@ -43,7 +46,7 @@ class Error:
 @dataclass
 class Sensitivity:
     """Of one layer, quantised on its own: the error of its result, of the model's outputs, and the mean error of each
-    of its channels."""
+    of its channels, which is zero where samples disagree about it."""
 
     layer: Error
     output: Error
@@ -54,9 +57,8 @@ def sensitivities(simulation: Simulation, samples: Iterable[Sample]) -> dict[str
     """Every layer quantised on its own. Floats run once for each sample, and are kept until the next one."""
     layers = simulation.layers
     found = {one.name: Sensitivity(Error(), Error(), np.zeros(())) for one in layers}
-    count = 0
+    means: dict[str, list[Array]] = {one.name: [] for one in layers}
     for sample in samples:
-        count += 1
         simulation.switch(())
         exact, outputs = simulation.run(sample)
         for place, layer in enumerate(layers):
@@ -67,21 +69,36 @@ def sensitivities(simulation: Simulation, samples: Iterable[Sample]) -> dict[str
             for wanted, result in zip(outputs, results, strict=True):
                 one.output.add(wanted, result)
             others = tuple(axis for axis in range(made[place].ndim) if axis != layer.channel_axis)
-            one.shift = one.shift + (made[place].astype(np.float64) - exact[place]).mean(axis=others)
-    for one in found.values():
-        one.shift = np.asarray(one.shift / max(count, 1))
+            means[layer.name].append((made[place].astype(np.float64) - exact[place]).mean(axis=others))
+    for name, values in means.items():
+        found[name].shift = _significant_mean(np.asarray(values))
     return found
 
 
+def _significant_mean(values: Array) -> Array:
+    """The means of channels over samples (samples, channels) that are more than chance explains. One sample says
+    nothing: correcting by its errors would make just this sample exact."""
+    count = len(values)
+    if count < 2:
+        return np.zeros(values.shape[1:])
+    mean, deviation = values.mean(axis=0), values.std(axis=0, ddof=1)
+    return np.where(np.abs(mean) > SIGNIFICANT * deviation / np.sqrt(count), mean, 0.0)
+
+
 def errors_along(
-    simulation: Simulation, samples: Iterable[Sample], quantised: Collection[str], corrected: bool = False
+    simulation: Simulation,
+    samples: Iterable[Sample],
+    quantised: Collection[str],
+    corrected: bool = False,
+    halves: Collection[str] = (),
 ) -> tuple[list[Error], Error]:
-    """The error that has built up at each layer, and at the outputs, with these layers quantised."""
+    """The error that has built up at each layer, and at the outputs, with these layers quantised and others in 16-bit
+    floats."""
     along, output = [Error() for _ in simulation.layers], Error()
     for sample in samples:
         simulation.switch(())
         exact, outputs = simulation.run(sample)
-        simulation.switch(quantised, corrected)
+        simulation.switch(quantised, corrected, halves)
         made, results = simulation.run(sample)
         for one, wanted, result in zip(along, exact, made, strict=True):
             one.add(wanted, result)

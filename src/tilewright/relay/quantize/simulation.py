@@ -1,7 +1,8 @@
 """A model in which every layer can be quantised or not from run to run, without compiling it again.
 
 Data of a layer passes ``qnn.simulated_quantize``, whose integer type is an input of the program ("disable" for floats);
-weights and biases are inputs as well.
+weights and biases are inputs as well. Where layers may be computed in 16-bit floats, another input says whether data
+are rounded to these.
 """
 
 from __future__ import annotations
@@ -17,17 +18,22 @@ from tilewright.relay.expr import Call, Tuple, Var, const, var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.op.calls import call
 from tilewright.relay.qnn.op.simulated import simulated_dequantize, simulated_quantize
-from tilewright.relay.quantize.dialect import LayerScheme
+from tilewright.relay.quantize.dialect import HALF, LayerScheme
 from tilewright.relay.quantize.layers import Layer
 from tilewright.relay.quantize.observe import Array, Observed, Sample
+from tilewright.runtime.ndarray import numpy_dtype
+from tilewright.support.dtype import DataType
 from tilewright.topi.nn.qnn import SQNN_DTYPE_TO_CODE
 
 
 class _Switched(ExprMutator):
     """Puts switches in front of layers."""
 
-    def __init__(self, layers: Sequence[Layer], schemes: Mapping[str, LayerScheme]) -> None:
+    def __init__(
+        self, layers: Sequence[Layer], schemes: Mapping[str, LayerScheme], with_halves: bool
+    ) -> None:
         super().__init__()
+        self.with_halves = with_halves
         self.places = {one.product: place for place, one in enumerate(layers)}
         self.biases = {one.bias: place for place, one in enumerate(layers) if one.bias is not None}
         self.layers, self.schemes = layers, schemes
@@ -50,47 +56,63 @@ class _Switched(ExprMutator):
         layer, affine = self.layers[place], self.schemes[self.layers[place].name].data
         code = self.variable(f"switch_{place}", (), "int32")
         scale, zero = const(np.float32(affine.scale)), const(affine.zero, "int32")
-        data = simulated_quantize(self.visit(expr.args[0]), scale, zero, out_dtype=code)
+        data: RelayExpr = self.visit(expr.args[0])
+        if self.with_halves:
+            rounded = call("cast", call("cast", data, dtype=HALF), dtype="float32")
+            data = call("where", self.variable(f"half_{place}", (), "bool"), rounded, data)
+        data = simulated_quantize(data, scale, zero, out_dtype=code)
         data = simulated_dequantize(data, scale, zero, in_dtype=code)
         weight = self.variable(f"weight_{place}", [int(one) for one in layer.weight.data.shape])
         return expr.replace(args=(data, weight))
 
 
 class Simulation:
-    """Runs a model with any of its layers quantised."""
+    """Runs a model with any of its layers quantised, or ``with_halves`` in 16-bit floats."""
 
     def __init__(
-        self, mod: IRModule, layers: Sequence[Layer], schemes: Mapping[str, LayerScheme], target: Any = None
+        self,
+        mod: IRModule,
+        layers: Sequence[Layer],
+        schemes: Mapping[str, LayerScheme],
+        target: Any = None,
+        with_halves: bool = False,
     ) -> None:
         main = mod["main"]
-        switched = _Switched(layers, schemes)
+        switched = _Switched(layers, schemes, with_halves)
         body = switched.visit(main.body)
         outputs = list(body.fields) if isinstance(body, Tuple) else [body]
         observed = [switched.visit(one.result) for one in layers]
         self.layers, self.schemes = list(layers), dict(schemes)
         self.program = Observed([*main.params, *switched.variables], [*observed, *outputs], target)
-        self.quantised: set[str] | None = None
-        self.corrected = False
+        self.with_halves = with_halves
+        self.states: dict[str, tuple[bool, bool, bool]] = {}
+        """Of each layer: whether it is quantised, in 16-bit floats, and has a corrected bias."""
 
-    def switch(self, quantised: Collection[str], corrected: bool = False) -> None:
-        """Choose the layers that are quantised in the runs that follow, and whether biases are corrected."""
-        wanted = set(quantised)
+    def switch(
+        self, quantised: Collection[str], corrected: bool = False, halves: Collection[str] = ()
+    ) -> None:
+        """Choose the layers that are quantised in the runs that follow, and whether biases are corrected; those in
+        ``halves`` are computed in 16-bit floats."""
+        wanted, rounded = set(quantised), set(halves)
         for place, layer in enumerate(self.layers):
-            on = layer.name in wanted
-            same = self.quantised is not None and on == (layer.name in self.quantised)
-            if same and corrected == self.corrected:
+            on, half = layer.name in wanted, layer.name in rounded
+            if self.states.get(layer.name) == (on, half, corrected):
                 continue
+            self.states[layer.name] = (on, half, corrected)
             scheme = self.schemes[layer.name]
             kind = scheme.data.dtype if on else "disable"
             self.program.keep(f"switch_{place}", np.array(SQNN_DTYPE_TO_CODE[kind], np.int32))
-            weight = layer.weight.data.numpy()
-            self.program.keep(f"weight_{place}", scheme.weight.real().astype(np.float32) if on else weight)
+            if self.with_halves:
+                self.program.keep(f"half_{place}", np.array(half))
+            weight = scheme.weight.real().astype(np.float32) if on else layer.weight.data.numpy()
+            if half:
+                weight = weight.astype(numpy_dtype(DataType(HALF))).astype(np.float32)
+            self.program.keep(f"weight_{place}", weight)
             if layer.bias is not None:
                 bias = layer.bias.args[1].data.numpy()  # type: ignore[attr-defined]
                 if on and corrected and scheme.correction is not None:
                     bias = (bias + scheme.correction).astype(np.float32)
                 self.program.keep(f"bias_{place}", bias)
-        self.quantised, self.corrected = wanted, corrected
 
     def run(self, sample: Sample) -> tuple[list[Array], list[Array]]:
         """The results of the layers, and the outputs of the model."""

@@ -2,7 +2,7 @@
 
 study = Study(mod, params)
 study.measure(samples)
-found = study.choose(samples, Budget(0.005), labels)
+found = study.choose(samples, 0.005, labels)
 found.module                 # in the quantised dialect
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.relay.expr import Tuple
-from tilewright.relay.quantize.dialect import LayerScheme, quantised_module, source_of
+from tilewright.relay.quantize.dialect import HALF, LayerScheme, quantised_module, source_of
 from tilewright.relay.quantize.layers import Layer, find_layers, is_quantised, prepared
 from tilewright.relay.quantize.observe import Array, Observed, Sample
 from tilewright.relay.quantize.scheme import METHODS, activation, weights
@@ -34,6 +34,12 @@ WITH_LABELS: Final = 0.005
 WITHOUT_LABELS: Final = 0.05
 """Budgets where the user gives none: a share of accuracy, or of the outputs' magnitude."""
 OVER_BUDGET: Final = "keeps the model within its budget"
+STILL_OVER: Final = "loses less than on integers"
+"""Why layers are computed in floats: with bfloat16, a model may be over its budget all the same."""
+INTEGERS: Final = "int8"
+FLOAT: Final = "float32"
+SENSITIVE: Final = (FLOAT, HALF)
+"""What layers can be computed in that cost too much on integers."""
 
 Report = Callable[[str], None]
 
@@ -54,7 +60,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class LayerReport:
-    """One layer in the table: what it is, what it costs, and whether it is quantised."""
+    """One layer in the table: what it is, what it costs, and what it is computed in."""
 
     name: str
     operator: str
@@ -63,12 +69,17 @@ class LayerReport:
     decibels: float
     output_error: float
     error_along: float
-    quantised: bool
+    computed_in: str
     why: str
+
+    @property
+    def quantised(self) -> bool:
+        """True if the layer is on integers."""
+        return self.computed_in == INTEGERS
 
     def as_json(self) -> dict[str, Any]:
         """For ``--json``; what is infinite is None."""
-        found = dict(vars(self))
+        found = {**vars(self), "quantised": self.quantised}
         for key in ("decibels", "output_error", "error_along"):
             found[key] = found[key] if np.isfinite(found[key]) else None
         return found
@@ -80,6 +91,8 @@ class Quantised:
 
     module: IRModule
     """In the quantised dialect."""
+    portable: IRModule
+    """The same for other runtimes, which compute no bfloat16: float32 takes its place."""
     original: IRModule
     """The same model in floats, as it was measured."""
     layers: list[LayerReport]
@@ -110,10 +123,17 @@ class Study:
         symmetric: bool = False,
         per_channel: bool = True,
         report: Report = lambda text: None,
+        sensitive: str = FLOAT,
     ) -> None:
         if method not in METHODS:
             hint = did_you_mean(method, METHODS)
             raise ModelError(f"the methods of calibration are {', '.join(METHODS)}, not {method!r}{hint}")
+        if sensitive not in SENSITIVE:
+            raise ModelError(
+                f"sensitive layers are computed in {' or '.join(SENSITIVE)}, not {sensitive!r}"
+                f"{did_you_mean(sensitive, SENSITIVE)}"
+            )
+        self.sensitive = sensitive
         self.method, self.symmetric, self.per_channel = method, symmetric, per_channel
         self.report = report
         self.module = prepared(mod, params)
@@ -160,7 +180,7 @@ class Study:
         keep: Sequence[str] = (),
     ) -> Quantised:
         """Decide which layers are quantised. ``samples`` can be read several times. ``labels`` are the classes that the
-        first output should have at its largest value; ``keep`` names layers that stay in floats."""
+        first output should have at its largest value; ``keep`` names layers that stay in float32."""
         known = {one.name for one in self.layers}
         for name in keep:
             if name not in known:
@@ -171,7 +191,7 @@ class Study:
             budget = WITHOUT_LABELS if labels is None else WITH_LABELS
         few = list(islice(samples, SENSITIVITY_SAMPLES))
         self.report("compiling the model with switches")
-        simulation = Simulation(self.module, self.layers, self.schemes)
+        simulation = Simulation(self.module, self.layers, self.schemes, with_halves=self.sensitive == HALF)
         self.report(f"quantising {len(self.layers)} layers one by one")
         found = sensitivities(simulation, few)
         for name, one in found.items():
@@ -185,17 +205,22 @@ class Study:
         exact = _quality(floats, floats, samples, labels)
         order = sorted(candidates, key=lambda name: -found[name].output.relative)
         chosen, quality, module = self._within(order, floats, exact, samples, labels, budget)
-        along, _ = errors_along(simulation, few, chosen, corrected)
+        halves = self._halves(order[: len(order) - len(chosen)])
+        along, _ = errors_along(simulation, few, chosen, corrected, halves)
+        why = OVER_BUDGET if quality.loss(exact) <= budget else STILL_OVER
+        reasons = {one: "was asked to stay in floats" if one in keep else why for one in known}
         layers = [
-            self._row(one, found[one.name], error, one.name in chosen, one.name in keep)
+            self._row(one, found[one.name], error, self._computed_in(one, chosen, halves), reasons[one.name])
             for one, error in zip(self.layers, along, strict=True)
         ]
+        schemes = {name: self.schemes[name] for name in chosen}
         place = first_jump([one.error_along for one in layers])
         return Quantised(
             module,
+            quantised_module(self.module, self.layers, schemes) if halves else module,
             self.module,
             layers,
-            {name: self.schemes[name] for name in chosen},
+            schemes,
             exact,
             quality,
             budget,
@@ -224,13 +249,12 @@ class Study:
 
         def attempt(kept: int) -> bool:
             if kept not in tried:
-                names = order[kept:]
+                names, halves = order[kept:], self._halves(order[:kept])
                 self.report(f"checking the model with {kept} of {len(order)} layers in floats")
-                module = quantised_module(
-                    self.module, self.layers, {name: self.schemes[name] for name in names}
-                )
+                schemes = {name: self.schemes[name] for name in names}
+                module = quantised_module(self.module, self.layers, schemes, halves)
                 main = module["main"]
-                made = floats if not names else Observed(main.params, _outputs(main.body))
+                made = floats if not names and not halves else Observed(main.params, _outputs(main.body))
                 tried[kept] = _quality(made, floats, samples, labels), module
             return tried[kept][0].loss(exact) <= budget
 
@@ -245,16 +269,20 @@ class Study:
         quality, module = tried[low]
         return list(order[low:]), quality, module
 
-    def _row(
-        self, layer: Layer, found: Sensitivity, along: Error, quantised: bool, named: bool
-    ) -> LayerReport:
+    def _halves(self, sensitive: Sequence[str]) -> Sequence[str]:
+        """The layers among the sensitive ones that are computed in 16-bit floats: all, or none."""
+        return sensitive if self.sensitive == HALF else ()
+
+    @staticmethod
+    def _computed_in(layer: Layer, chosen: Sequence[str], halves: Sequence[str]) -> str:
+        return INTEGERS if layer.name in chosen else HALF if layer.name in halves else FLOAT
+
+    def _row(self, layer: Layer, found: Sensitivity, along: Error, computed_in: str, why: str) -> LayerReport:
         kind: Any = layer.product.checked_type
-        if quantised:
+        if computed_in == INTEGERS:
             scheme = self.schemes[layer.name]
             scales = "a scale per channel" if self.per_channel else "one scale"
             why = f"{scheme.data.dtype} data, int8 weights, {scales}"
-        else:
-            why = "was asked to stay in floats" if named else OVER_BUDGET
         return LayerReport(
             layer.name,
             layer.operator,
@@ -263,7 +291,7 @@ class Study:
             found.layer.decibels,
             found.output.relative,
             along.relative,
-            quantised,
+            computed_in,
             why,
         )
 
