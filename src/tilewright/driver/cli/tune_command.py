@@ -12,6 +12,7 @@ from tilewright.driver.cli.output import check_output, show_json, show_table, sh
 from tilewright.driver.cli.progress import progress
 from tilewright.driver.cli.tune_table import COLUMNS, LiveTable, ranked, rows_of, time_text
 from tilewright.driver.tvmc.arguments import (
+    UNWRITTEN_MODEL,
     Commands,
     add_model_arguments,
     add_pass_arguments,
@@ -69,7 +70,7 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     add_target_arguments(parser)
     add_pass_arguments(parser)
-    parser.set_defaults(run=run, executor_aot_interface_api=None, module_name="default")
+    parser.set_defaults(run=run, **UNWRITTEN_MODEL)
 
 
 def seconds_of(text: str) -> float:

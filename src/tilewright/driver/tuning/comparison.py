@@ -26,9 +26,9 @@ from tilewright.search.outcomes import ErrorKind, Measured, typical
 from tilewright.search.records import RecordFile
 
 NOISE = 1.005
-"""Two runs of the same model differ by that much."""
+"""Two runs of the same model differ by that much; one that is not faster by more keeps its constructed schedules."""
 _STRICTER = (1.0, 1.05, 1.15)
-"""Gains that a kernel must have had to be used, where the model as a whole is slower with all of them."""
+"""Gains that a kernel must have had to be used, where the model as a whole is not faster with all of them."""
 _LEAST_TURNS = 7
 
 
@@ -83,7 +83,7 @@ class ModelComparison:
             if not applied.used:
                 break
             comparison = self._take_turns(_runnable(tuned, self.values))
-            if comparison.gain >= 1 / NOISE:
+            if comparison.gain >= NOISE:
                 self._withdraw(*left_out)
                 states = applied.scope.used_states
                 return Kept(comparison, frozenset(applied.scope.kernels.used), frozenset(states))
@@ -95,7 +95,7 @@ class ModelComparison:
     def _take_turns(self, tuned: Runnable) -> Comparison:
         once = max(self.untuned.benchmark(1, 1).mean, 1e-6)
         number = max(1, int(0.02 / once))
-        ends = time.monotonic() + self.seconds
+        ends = time.monotonic() + self.seconds / len(_STRICTER)
         first: list[float] = []
         second: list[float] = []
         while len(first) < _LEAST_TURNS or time.monotonic() < ends:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.driver.tuning.comparison import NOISE, Comparison, Kept, ModelComparison
+from tilewright.driver.tuning.comparison import Comparison, Kept, ModelComparison
 from tilewright.driver.tuning.records import record_of
 from tilewright.driver.tuning.states import StateTuner, state_tasks
 from tilewright.driver.tvmc.compiler import Settings
@@ -59,10 +59,7 @@ class ModelTuning:
             return "nothing to tune: no kernel of this model has a schedule with choices"
         if self.improved == 0 or self.comparison is None:
             return f"not faster than untuned; {tasks}"
-        gain = self.comparison.gain
-        if gain < NOISE:
-            return f"no measurable difference from untuned ({100 * (gain - 1):+.1f} %); {tasks}"
-        return f"{100 * (gain - 1):.1f} % faster than untuned; {tasks}"
+        return f"{100 * (self.comparison.gain - 1):.1f} % faster than untuned; {tasks}"
 
 
 def tune_model(
@@ -104,6 +101,8 @@ class _ModelTuner:
         infos = module_inputs(model.mod, model.params)
         self.values = complete_inputs(with_shapes(infos, fill_shapes), {}, "random")
         self.comparing = min(_COMPARING_SHARE * options.seconds, _LONGEST_COMPARING)
+        self.compiling = 0.0
+        """Seconds that the model took, and will take once more with what was found."""
 
     @property
     def spent(self) -> float:
@@ -112,7 +111,9 @@ class _ModelTuner:
 
     def tune(self, name: str, tuner: str) -> ModelTuning:
         """Search, and compare."""
+        begins = self.spent
         untuned = self.settings.compile(self.model.mod, self.model.params)
+        self.compiling = self.spent - begins
         functions = kernel_functions(self.settings.fused(self.model.mod, self.model.params, untuned))
         searches: list[KernelTuner | StateTuner] = []
         with self.settings.context(self.model.mod, self.model.params):
@@ -145,7 +146,7 @@ class _ModelTuner:
 
     def _options(self, share: float) -> TuneOptions:
         """The options with the time that is left for a search."""
-        left = max(self.options.seconds - self.spent - self.comparing, 0.0)
+        left = max(self.options.seconds - self.spent - self.comparing - self.compiling, 0.0)
         return replace(self.options, seconds=left * share)
 
     def _compare(self, untuned: Compiled) -> Kept:
