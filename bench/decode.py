@@ -5,6 +5,8 @@ Run it:  python bench/decode.py [--threads 2] [--rounds 3]
 - Products of one row with weights of 4 and 8 bits (``MatMulNBits``, groups of 32), 4096 by 4096, twelve in a row, so
   that no cache holds the weights; against ONNX Runtime. Gigabytes of weights, scales included, in a second, and the
   share of what a loop that only reads as much reads in a second.
+- A step of a decoder with a full cache of 2048 tokens (``bench/models/decoder.py``), with the caches updated in place
+  and with caches that are copied; against PyTorch. Gigabytes of weights and caches in a second, and the share as above.
 - Attention of one token to a cache of keys and values that no cache holds, and causal attention of a whole sequence;
   against PyTorch's ``scaled_dot_product_attention``.
 - Models in float16 against the same in float32.
@@ -27,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from models import decoder
 
 SECONDS = 1.0
 """How long a contender runs in each round; the median of its runs counts."""
@@ -39,6 +42,7 @@ ATTENTIONS = {
 }
 """Heads, heads of keys, queries, keys, channels, whether keys behind a query are hidden."""
 MODELS = ("resnet50", "mobilenet", "transformer")
+DECODERS = ("in place", "copied")
 
 
 def quantized_products(bits: int) -> tuple[Any, int]:
@@ -72,6 +76,8 @@ def module_of(case: str) -> tuple[Any, dict[str, Any]]:
     from tilewright.relay.testing import transformer
 
     kind, name = case.split(":")
+    if kind == "decoder":
+        return decoder.module(), decoder.parameters()
     if kind == "product":
         return from_onnx(quantized_products(int(name))[0])
     if kind == "attention":
@@ -106,8 +112,10 @@ def compile_case(folder: Path, case: str, target: str) -> None:
     from tilewright import relay
 
     module, params = module_of(case)
+    in_place = decoder.caches() if case == "decoder:in place" else None
     with tvm.transform.PassContext(opt_level=3):
-        relay.build(module, target, params=params).export_library(str(library_file(folder, case)))
+        built = relay.build(module, target, params=params, in_place=in_place)
+    built.export_library(str(library_file(folder, case)))
 
 
 def numbers(shape: Any, dtype: str = "float32") -> Any:
@@ -124,7 +132,9 @@ def ours(folder: Path, case: str, threads: int) -> Callable[[], Any]:
     executor = graph_executor.GraphModule(loaded["default"](tvm.cpu(0)))
     shapes, dtypes = executor.get_input_info()
     for name, shape in shapes.items():
-        if not name.startswith(("p0_", "_param")):
+        if name == "position":
+            executor.set_input(name, np.array([decoder.CAPACITY - 1]))
+        elif not name.startswith(("p0_", "_param")):
             executor.set_input(name, numbers(shape, dtypes[name]))
     return lambda: executor.run()
 
@@ -143,6 +153,8 @@ def theirs(case: str, threads: int) -> Callable[[], Any]:
     import torch
 
     torch.set_num_threads(threads)
+    if kind == "decoder":
+        return decoder.torch_step()
     heads, shared, queries, keys, size, causal = ATTENTIONS[name]
     query = torch.from_numpy(numbers((1, heads, queries, size)))
     key, value = (torch.from_numpy(numbers((1, shared, keys, size))) for _ in range(2))
@@ -201,7 +213,9 @@ def main() -> None:
     )
     parser.add_argument("--target", default="llvm", help="for example llvm -mcpu=core-avx2")
     parser.add_argument("--compile", action="store_true", help="only compile")
-    parser.add_argument("--only", choices=("product", "attention", "model"), help="one of the tables")
+    parser.add_argument(
+        "--only", choices=("product", "decoder", "attention", "model"), help="one of the tables"
+    )
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--case", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -214,6 +228,7 @@ def main() -> None:
             return
         cases = {
             "product": [f"product:{bits}" for bits in (4, 8)],
+            "decoder": [f"decoder:{name}" for name in DECODERS],
             "attention": [f"attention:{name}" for name in ATTENTIONS],
             "model": [f"model:{name}/{dtype}" for name in MODELS for dtype in ("float32", "float16")],
         }
@@ -236,6 +251,16 @@ def _report(folder: Path, kinds: list[str], threads: int, rounds: int) -> None:
             speeds = f"{size / own / 1e9:.1f} | {size / own / limit:.0%} | {size / other / 1e9:.1f}"
             print(f"| int{bits} | {speeds} | {other / own:.1f} times |", flush=True)
         print()
+    if "decoder" in kinds:
+        print("| a token, cache of 2048 | ms | GB/s of weights and caches | of what can be read |")
+        print("|---|---:|---:|---:|")
+        size = decoder.size()
+        contenders = [("ours", f"decoder:{name}") for name in DECODERS]
+        contenders += [("theirs", "decoder:in place"), ("read", str(size))]
+        *found, limit = in_turns(folder, contenders, threads, rounds)
+        for label, own in zip(("caches in place", "caches copied", "PyTorch, in place"), found, strict=True):
+            print(f"| {label} | {1e3 * own:.2f} | {size / own / 1e9:.1f} | {size / own / limit:.0%} |")
+        print(flush=True)
     if "attention" in kinds:
         print("| attention | ms | PyTorch, ms | faster | GB/s of keys and values |")
         print("|---|---:|---:|---:|---:|")

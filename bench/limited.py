@@ -8,45 +8,69 @@ import resource
 import signal
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import Any
 
 
-def child(work: Callable[[], dict[str, Any]], memory: int, answer: Connection) -> None:
-    """The process: what the function gives, or how it failed."""
+def failed(error: BaseException) -> dict[str, Any]:
+    """How a function failed, as a result."""
+    where = "".join(traceback.format_exception(error))[-2000:]
+    return {"status": "error", "note": f"{type(error).__name__}: {error}"[:600], "trace": where}
+
+
+def child(work: Callable[[], Iterator[dict[str, Any]]], memory: int, answer: Connection) -> None:
+    """The process: what the function yields, or how it failed."""
     os.setsid()
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, 1)
     os.dup2(sink, 2)
     try:
-        answer.send(work())
+        for found in work():
+            answer.send(found)
     except BaseException as error:  # noqa: BLE001 - whatever it is goes into the table
-        where = "".join(traceback.format_exception(error))[-2000:]
-        answer.send({"status": "error", "note": f"{type(error).__name__}: {error}"[:600], "trace": where})
+        answer.send(failed(error))
+    answer.send(None)
 
 
 def run(work: Callable[[], dict[str, Any]], limit: float, memory: int) -> dict[str, Any]:
     """The result of a function in a process with limits, whatever becomes of it."""
+    return next(series(lambda: iter([work()]), limit, memory))
+
+
+def series(
+    work: Callable[[], Iterator[dict[str, Any]]], limit: float, memory: int
+) -> Iterator[dict[str, Any]]:
+    """The results that a function yields in a process with limits, each within the limit of time.
+
+    Where the process ends, or has to be ended, before its time, the last result says so.
+    """
     # The packages are loaded once, here; a child has them from the start.
     context = multiprocessing.get_context("fork")
     receive, send = context.Pipe(duplex=False)
     process = context.Process(target=child, args=(work, memory, send))
-    started = time.perf_counter()
     process.start()
     send.close()
     try:
-        if not receive.poll(limit):
-            return {"status": "time limit", "seconds": limit, "note": ""}
-        return dict(receive.recv())
-    except EOFError:
-        process.join(10)
-        return {
-            "status": "crash",
-            "seconds": round(time.perf_counter() - started, 1),
-            "note": f"exit {process.exitcode}",
-        }
+        while True:
+            started = time.perf_counter()
+            try:
+                if not receive.poll(limit):
+                    yield {"status": "time limit", "seconds": limit, "note": ""}
+                    return
+                found = receive.recv()
+            except EOFError:
+                process.join(10)
+                yield {
+                    "status": "crash",
+                    "seconds": round(time.perf_counter() - started, 1),
+                    "note": f"exit {process.exitcode}",
+                }
+                return
+            if found is None:
+                return
+            yield dict(found)
     finally:
         if process.is_alive():
             process.join(1)

@@ -127,6 +127,7 @@ def file_itself(content: bytes, folder: Path) -> Run:
     def run() -> CleanUp:
         path = folder / f"itself{next(names)}"
         with open(path, "wb", buffering=0) as file:
+            os.posix_fallocate(file.fileno(), 0, len(view))
             for at in range(0, len(view), 1 << 20):
                 file.write(view[at : at + (1 << 20)])
         return path.unlink

@@ -38,11 +38,17 @@ NEEDS = {
     "PyTorch": (["cc"], ["torch", "tvm_ffi"]),
 }
 SLOW = {"Node.js"}
+OPEN_SIZES = {
+    "Open sizes in C": NEEDS["C"],
+    "Open sizes in C++": NEEDS["C++"],
+    "Open sizes in Rust": NEEDS["Rust"],
+}
+"""The programs that run a model of open sizes, with what they need."""
 
 
 def missing(language: str) -> list[str]:
     """The programs and packages that a language needs and this machine lacks."""
-    programs, packages = NEEDS[language]
+    programs, packages = {**NEEDS, **OPEN_SIZES}[language]
     return [name for name in programs if shutil.which(name) is None] + [
         f"the package {name}"
         for name in packages
@@ -110,7 +116,7 @@ def copy_of(model: Path, folder: Path) -> Path:
 
 def test_every_language_is_in_the_readme() -> None:
     """What is tested is what the README shows, and nothing else."""
-    assert list(SECTIONS) == ["The model", *NEEDS]
+    assert list(SECTIONS) == ["The model", *NEEDS, "A model of open sizes", *OPEN_SIZES]
 
 
 def test_prediction(deployed: Deployed) -> None:
@@ -212,6 +218,48 @@ def test_a_compiled_model(deployed: Deployed, compiled_model: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     expected = np.fromfile(compiled_model / "expected.bin", "float32").reshape(4, 10)
     assert "prediction: " + " ".join(str(row.argmax()) for row in expected) in done.stdout
+
+
+@pytest.fixture(scope="module")
+def open_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that make_open_model.py wrote."""
+    if shutil.which("bash") is None or shutil.which("cc") is None:
+        pytest.skip("needs bash and a C compiler")
+    folder = tmp_path_factory.mktemp("open")
+    done = shell(SECTIONS["A model of open sizes"], folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("language", OPEN_SIZES)
+def test_open_sizes(language: str, open_model: Path, tmp_path: Path) -> None:
+    """One file serves inputs of every size, in every language; each program prints what the README shows, notices a
+    wrong number, and passes on the runtime's errors."""
+    lacking = missing(language)
+    if lacking:
+        pytest.skip(f"{language}: this machine lacks {', '.join(lacking)}")
+    done = shell(SECTIONS[language], open_model)
+    assert (done.returncode, done.stderr) == (0, "")
+    *lines, last = done.stdout.splitlines()
+    shown = re.search(r"```text\n(input tokens.*?)largest", README, re.DOTALL)
+    assert shown is not None and lines == shown[1].splitlines()
+    for size in ("2x5", "1x9", "3x1"):
+        expected = np.fromfile(open_model / f"expected_{size}.bin", "float32").reshape(-1, 5)
+        classes = " ".join(str(row.argmax()) for row in expected)
+        assert f"{size.replace('x', ' x ')}: {classes}" in lines
+    assert 0 <= float(last.removeprefix("largest difference: ")) < 1e-6
+
+    program = Deployed(language, done, open_model)
+    for path in open_model.iterdir():
+        if path.suffix in (".so", ".bin"):
+            shutil.copy(path, tmp_path)
+    wrong = np.fromfile(tmp_path / "expected_1x9.bin", "float32")
+    wrong[2] = np.nan
+    wrong.tofile(tmp_path / "expected_1x9.bin")
+    assert program.run_on(tmp_path).returncode == 1
+    (tmp_path / "open.so").write_bytes(b"not a library")
+    done = program.run_on(tmp_path)
+    assert done.returncode == 2 and "OSError: cannot load" in done.stderr
 
 
 @pytest.mark.unguarded  # what ends at a guard page is aligned as its elements are

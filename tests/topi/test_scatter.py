@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from tests.topi.running import apply
 
+import tilewright as tvm
 from tilewright import te, topi
+from tilewright.support.cbuild import has_compiler
 from tilewright.support.errors import ExpressionError
+from tilewright.tir.interpreter import interpret
 
 RANDOM = np.random.default_rng(6)
 
@@ -72,3 +75,35 @@ def test_errors():
         topi.scatter_nd(data, indices, te.placeholder((4,)), "average")
     with pytest.raises(ExpressionError, match="must have the shape"):
         topi.scatter_nd(data, indices, te.placeholder((5,)), "add")
+
+
+@pytest.mark.parametrize("target", ["llvm", "c", "interpreter"])
+@pytest.mark.parametrize("operator", [topi.scatter_add, topi.scatter_nd])
+def test_in_place(operator, target, tmp_path):
+    """Given one memory for data and result, kernels change only what is updated, and leave the rest as it is."""
+    shapes = [(5, 3), (2, 3), (2, 3)] if operator is topi.scatter_add else [(5, 3), (1, 2), (2, 3)]
+    tensors = [
+        te.placeholder(shape, dtype, name=name)
+        for shape, dtype, name in zip(shapes, ("float32", "int64", "float32"), "dis", strict=True)
+    ]
+    result = operator(*tensors, 0) if operator is topi.scatter_add else operator(*tensors, "add")
+    lowered = tvm.lower(te.create_schedule(result.op), [*tensors, result], name="update")
+    data = np.arange(15, dtype="float32").reshape(5, 3)
+    indices = np.broadcast_to(np.array([[3], [3]]), (2, 3)) if operator is topi.scatter_add else [[3, 3]]
+    indices = np.ascontiguousarray(indices, "int64")
+    updates = np.array([[1, 2, 3], [10, 20, 30]], "float32")
+    expected = data.copy()
+    expected[3] += updates.sum(0)
+    if target == "interpreter":
+        interpret(lowered["update"], data, indices, updates, data)
+        np.testing.assert_array_equal(data, expected)
+        return
+    if target == "c" and not has_compiler():
+        pytest.skip("the C source needs a C compiler")
+    shared = tvm.nd.array(data)
+    function = tvm.build(lowered, target=target)
+    if target == "c":
+        function.export_library(str(tmp_path / "update.so"))
+        function = tvm.runtime.load_module(str(tmp_path / "update.so"))
+    function["update"](shared, tvm.nd.array(indices), tvm.nd.array(updates), shared)
+    np.testing.assert_array_equal(shared.numpy(), expected)

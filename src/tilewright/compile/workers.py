@@ -11,6 +11,7 @@ new interpreter. Workers that have been idle for a while exit; so do all when th
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import selectors
@@ -29,6 +30,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import IO
 
+from tilewright.support.collection import THRESHOLDS
 from tilewright.support.options import compile_processes, own_variables
 
 Job = Callable[[bytes], bytes]
@@ -340,6 +342,9 @@ def serve_number(number: int) -> None:
 def serve(parent: socket.socket) -> None:
     """Do jobs until the parent leaves, or nothing was asked for a while."""
     before: dict[str, str] = own_variables()
+    # What a fork has inherited stays: looking for garbage there would copy its memory page by page.
+    gc.freeze()
+    gc.set_threshold(*THRESHOLDS)
     while True:
         if not _readable([parent.fileno()], IDLE_SECONDS):
             return

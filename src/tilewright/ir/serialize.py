@@ -15,8 +15,10 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -77,26 +79,52 @@ def _is_saved(slot: str) -> bool:
     return slot != "span" and not slot.startswith("_")
 
 
-_SAVED_SLOTS: Final[dict[type[Node], tuple[str, ...]]] = {}
+@dataclass(frozen=True)
+class _Form:
+    """How nodes of a class are written: the slots that make one up, in order, a function that gives all of them at
+    once, and the text of an entry with a place for the number of each."""
+
+    names: tuple[str, ...]
+    values: Callable[[Any], Sequence[Any]]
+    text: str
 
 
-def _saved_slots(node: Node) -> list[str]:
-    """The slots that make up a node, in order."""
-    names = _SAVED_SLOTS.get(type(node))
-    if names is None:
-        names = tuple(name for name in all_slots(type(node)) if _is_saved(name))
-        _SAVED_SLOTS[type(node)] = names
-    return [name for name in names if hasattr(node, name)]
+_FORMS: Final[dict[type, _Form]] = {}
 
 
-def _parts(value: Any) -> list[Any]:
+def _form_of(kind: type[Node]) -> _Form:
+    """The form of a class whose nodes have all their slots set."""
+    found = _FORMS.get(kind)
+    if found is None:
+        names = tuple(name for name in all_slots(kind) if _is_saved(name))
+        values: Callable[[Any], Sequence[Any]] = lambda node: [node.saved_slot(name) for name in names]
+        if kind.saved_slot is Node.saved_slot and len(names) > 1:
+            values = attrgetter(*names)
+        found = _FORMS[kind] = _Form(names, values, _node_text(kind, names))
+    return found
+
+
+def _node_text(kind: type[Node], names: Sequence[str]) -> str:
+    fields = ",".join(f'"{name}":%d' for name in names)
+    return f'{{"kind":"{kind_name(kind)}","fields":{{{fields}}}}}'
+
+
+def _set_slots(node: Node) -> list[str]:
+    """The slots that make up a node and are set, in order."""
+    return [name for name in _form_of(type(node)).names if hasattr(node, name)]
+
+
+def _parts(value: Any) -> Sequence[Any]:
     """The parts that must be written before a value."""
     if isinstance(value, IRModule):
         return [dict(value.functions), dict(value.type_definitions), dict(value.attrs.items())]
     if isinstance(value, Op):
         return []
     if isinstance(value, Node):
-        return [value.saved_slot(name) for name in _saved_slots(value)]
+        try:
+            return _form_of(type(value)).values(value)
+        except AttributeError:  # a slot that is not set
+            return [value.saved_slot(name) for name in _set_slots(value)]
     if isinstance(value, Attrs):
         return [dict(value.items())]
     if isinstance(value, (tuple, list)):
@@ -106,14 +134,20 @@ def _parts(value: Any) -> list[Any]:
     return []
 
 
+_BY_IDENTITY: Final[set[type]] = set()
+"""The classes whose values were found to be shared by identity."""
+
+
 def _key(value: Any) -> Any:
     """Plain values are shared by value, everything else by identity."""
-    if isinstance(value, Node):
+    kind = type(value)
+    if kind in _BY_IDENTITY:
         return id(value)
     if isinstance(value, DataType):
         return ("dtype", str(value))
-    if isinstance(value, _PLAIN) and not isinstance(value, IntEnum):
-        return (type(value).__name__, value)
+    if isinstance(value, _PLAIN) and not isinstance(value, (IntEnum, Node)):
+        return (kind.__name__, value)
+    _BY_IDENTITY.add(kind)
     return id(value)
 
 
@@ -121,48 +155,57 @@ class _Writer:
     """Numbers every value below a root, parts first."""
 
     def __init__(self) -> None:
-        self.entries: list[dict[str, Any]] = []
+        self.entries: list[str] = []
         self.numbers: dict[Any, int] = {}
         # Parts that are made on the fly must outlive the numbering by identity.
         self.alive: list[Any] = []
 
     def add(self, root: Any) -> int:
         """Write a value and what it is made of; gives its number."""
-        stack: list[tuple[Any, list[Any] | None]] = [(root, None)]
+        numbers, entries = self.numbers, self.entries
+        root_key = _key(root)
+        # A value, its key, and the keys of its parts once those are being written.
+        stack: list[tuple[Any, Any, list[Any] | None]] = [(root, root_key, None)]
         begun: set[Any] = set()
         while stack:
-            value, parts = stack.pop()
-            key = _key(value)
-            if key in self.numbers:
+            value, key, keys = stack.pop()
+            if key in numbers:
                 continue
-            if parts is None:
+            if keys is None:
                 if key in begun:
                     raise SerializationError(
                         f"a {type(value).__name__} contains itself: it cannot be written as JSON"
                     )
                 parts = _parts(value)
                 self.alive.append((value, parts))
+                keys = [_key(part) for part in parts]
                 if parts:
                     begun.add(key)
-                    stack.append((value, parts))
-                    stack.extend((part, None) for part in reversed(parts) if _key(part) not in self.numbers)
+                    stack.append((value, key, keys))
+                    for part, part_key in zip(reversed(parts), reversed(keys), strict=True):
+                        if part_key not in numbers:
+                            stack.append((part, part_key, None))
                     continue
-            self.entries.append(self.entry(value, [self.numbers[_key(part)] for part in parts]))
-            self.numbers[key] = len(self.entries) - 1
-        return self.numbers[_key(root)]
+            entries.append(self.text(value, [numbers[part] for part in keys]))
+            numbers[key] = len(entries) - 1
+        return numbers[root_key]
+
+    def text(self, value: Any, parts: list[int]) -> str:
+        """The entry of a value."""
+        if isinstance(value, Node) and not isinstance(value, (IRModule, Op)):
+            kind = type(value)
+            if not kind.field_names:
+                raise SerializationError(f"a {kind.__name__} cannot be written as JSON")
+            form = _form_of(kind)
+            text = form.text if len(form.names) == len(parts) else _node_text(kind, _set_slots(value))
+            return text % tuple(parts)
+        return json.dumps(self.entry(value, parts), separators=(",", ":"))
 
     def entry(self, value: Any, parts: list[int]) -> dict[str, Any]:
         if isinstance(value, IRModule):
             return {"module": parts}
         if isinstance(value, Op):
             return {"op": value.name}
-        if isinstance(value, Node):
-            if not type(value).field_names:
-                raise SerializationError(f"a {type(value).__name__} cannot be written as JSON")
-            return {
-                "kind": kind_name(type(value)),
-                "fields": dict(zip(_saved_slots(value), parts, strict=True)),
-            }
         if isinstance(value, DictAttrs):
             return {"attrs": parts[0]}
         if isinstance(value, Attrs):
@@ -209,8 +252,8 @@ def save_json(node: Any) -> str:
     """The JSON text of a node, a container of nodes, or a module."""
     writer = _Writer()
     root = writer.add(node)
-    document = {"format": FORMAT, "version": VERSION, "root": root, "nodes": writer.entries}
-    return json.dumps(document, indent=None, separators=(",", ":"))
+    head = f'{{"format":"{FORMAT}","version":{VERSION},"root":{root},"nodes":['
+    return f"{head}{','.join(writer.entries)}]}}"
 
 
 def _is_loaded(entries: list[Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ from tilewright.relay.pipeline import fusing_passes
 from tilewright.runtime.device import Device, cpu
 from tilewright.runtime.graph_executor import GraphExecutor as RuntimeGraphExecutor
 from tilewright.runtime.ndarray import NDArray
+from tilewright.support.collection import with_rare_collection
 from tilewright.support.errors import TargetError, TilewrightError
 from tilewright.support.recursion import recursion_room
 from tilewright.target import Target
@@ -128,6 +129,7 @@ def build(
     mod_name: str = "default",
     *,
     executor: str | None = None,
+    in_place: Mapping[str, str] | None = None,
 ) -> ExecutorFactoryModule:
     """Compile a model. ``params`` gives values to parameters of ``main`` by name: they become part of the model.
 
@@ -136,17 +138,32 @@ def build(
 
     The passes run under the current ``PassContext``. The executor is "graph", or "aot" where the target says
     ``-executor=aot``. The target ``c`` gives source, which ``export_library`` compiles with the machine's C compiler.
+
+    ``in_place`` names, for inputs, the output that takes the input's memory: a cache that a decoder appends to
+    (``{"past": "present"}``), or other state. A run then writes only what changes, and the input has the output's value
+    for the next run. An output that cannot be there is an error that says why.
     """
     targets = build_targets(target, target_host)
     kind = executor or str(targets.default.attrs.get("executor", "graph"))
-    return _build(ir_mod, targets, params or {}, kind, mod_name)
+    return _build(ir_mod, targets, params or {}, kind, mod_name, in_place)
 
 
+@with_rare_collection
 def _build(
-    given: IRModule | Function, targets: BuildTargets, params: Params, executor: str, mod_name: str
+    given: IRModule | Function,
+    targets: BuildTargets,
+    params: Params,
+    executor: str,
+    mod_name: str,
+    in_place: Mapping[str, str] | None = None,
 ) -> ExecutorFactoryModule:
     if executor not in ("graph", "aot"):
         raise TargetError(f"the executors are graph and aot, not {executor!r}; relay.vm.compile is the third")
+    if executor == "aot" and in_place:
+        raise TargetError(
+            "a model compiled ahead of time has its inputs and outputs in memory of the caller, each in its own: use "
+            "in_place with the graph executor or the virtual machine"
+        )
     target = targets.default
     module = prepared(as_graph(as_module(given)), targets, params)
     with recursion_room(), target:
@@ -155,7 +172,7 @@ def _build(
         fused = infer_module(fused)
         prefix = mangle_module_name(mod_name)
         graph = build_graph(fused["main"], prefix, devices_of(fused, targets))
-        memory = plan_graph_memory(graph)
+        memory = plan_graph_memory(graph, in_place=in_place)
     constants = {node.name: node.value for node in graph.nodes if node.value is not None}
     values = dict(zip(constants, owned(list(constants.values()), params), strict=True))
     text = graph_json(graph, memory)

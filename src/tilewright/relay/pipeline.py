@@ -45,6 +45,7 @@ def prepare_passes(target: Target | None) -> list[Pass]:
         *(one() for one in rewrites_for(target).passes),
         # A bias and the shift of a batch norm after it are two constants in a row now.
         transform.FoldConstant(),
+        *(one() for one in rewrites_for(target).folded_passes),
         transform.MultiplyByReciprocal(),
         # Transposes around attention cancel in what comes next.
         transform.FuseAttention(),

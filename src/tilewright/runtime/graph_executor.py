@@ -288,16 +288,26 @@ class GraphExecutor(Module):
 
     def set_input_zero_copy(self, key: int | str, value: NDArray) -> None:
         """Makes an input read the array's own memory from now on; the graph keeps the array alive as long as it
-        does."""
+        does. An output that takes the input's memory is written there."""
         if not isinstance(value, NDArray):
             raise failure(
                 "TypeError", f"an input is used in place from an NDArray, not from a {type(value).__name__}"
             )
         index = self._input(key)
+        if value.read_only and self.updates_input(index):
+            raise failure(
+                "ValueError",
+                f"a run writes to the input {key!r}, and the array that it is given is read-only",
+            )
         tensor = value.copyto(value.device).aligned() if value.borrowed else value
         check(LIBRARY.tilewright_graph_share_input(self._graph.address, index, tensor._handle))
         self._given.add(index)
         (self._read_only.add if tensor.read_only else self._read_only.discard)(index)
+
+    def updates_input(self, key: int | str) -> bool:
+        """True if an output takes the memory of the input, as ``in_place`` of ``relay.build`` asked for: after a run
+        the input has the output's value, and need not be set again."""
+        return bool(LIBRARY.tilewright_graph_updates_input(self._graph.address, self._input(key)))
 
     def get_input(self, key: int | str) -> NDArray:
         """An input, sharing the graph's memory."""

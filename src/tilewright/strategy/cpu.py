@@ -114,7 +114,7 @@ def _conv2d_packed_lanes(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tens
 
 def _winograd_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
     ranks = (len(inputs[0].shape), len(inputs[1].shape), len(out_type.shape))
-    if ranks != (5, 5, 5):
+    if ranks not in ((5, 5, 5), (5, 6, 5)):
         return "data and weight are not blocked"
     taps = tuple(attrs.kernel_size)
     return None if taps == (3, 3) else f"a kernel of {taps[0]}x{taps[1]}, not 3x3"

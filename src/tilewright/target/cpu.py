@@ -8,7 +8,7 @@ family, and attributes without either change this machine's features.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -19,6 +19,7 @@ from tilewright.target.cpu_models import MODELS, RISCV, CPUModel
 from tilewright.target.host import host_caches, host_cores, host_family_triple, host_features, host_llvm
 from tilewright.target.kind import nearest
 from tilewright.target.llvm_names import LLVM_NAMES
+from tilewright.target.measured import MeasuredCPU, kept_measurement
 from tilewright.target.target import Target, TargetLike
 
 _FAMILY_PREFIXES: Final = (
@@ -61,6 +62,11 @@ class CPUDescription:
     should use, ``vector_registers`` how many of them there are. A machine without vectors has one register lane of
     32 bits. ``fma_units`` multiply-adds of full width start each cycle and take ``fma_latency`` cycles. Sizes are of
     what one core sees, in bytes, 0 where there is none. ``cores`` is how many a program may use.
+
+    The rest are costs: those of a typical server, or of this machine where ``tilewright doctor --measure`` measured it.
+    ``l2_bytes_per_cycle`` is the rate at which a loop of multiply-adds streams from L2, ``memory_bytes_per_cycle`` what
+    a core gets from beyond L2 while it computes. Below ``parallel_work`` operations, a loop is not worth a parallel
+    region, which costs about a microsecond.
     """
 
     family: str
@@ -77,6 +83,9 @@ class CPUDescription:
     l3_bytes: int
     cache_line_bytes: int
     cores: int
+    l2_bytes_per_cycle: float = 16.0
+    memory_bytes_per_cycle: float = 6.0
+    parallel_work: int = 65_536
 
     def lanes(self, bits: int) -> int:
         """Elements of this many bits that one vector holds; 1 where there are no vectors."""
@@ -137,11 +146,11 @@ class _Machine:
 
 def describe_cpu(target: TargetLike) -> CPUDescription:
     """The description of the CPU that ``target`` (of kind llvm, c, hexagon, or its host) runs on."""
-    return _describe(_cpu_target(target))
+    return _describe(_cpu_target(target), kept_measurement())
 
 
 @lru_cache(maxsize=128)
-def _describe(target: Target) -> CPUDescription:
+def _describe(target: Target, measured: MeasuredCPU | None) -> CPUDescription:
     machine = _resolve(target, need_llvm=False)
     family, cpu = machine.family, machine.cpu
     model = MODELS.get(family, {}).get(cpu) or _plainest(family)
@@ -155,7 +164,7 @@ def _describe(target: Target) -> CPUDescription:
     caches = host_caches() if machine.is_host else {}
     vector_bits, registers = vector_unit(family, features)
     has_fma = fma_in(family, features)
-    return CPUDescription(
+    described = CPUDescription(
         family=family,
         triple=machine.triple,
         name=cpu,
@@ -170,6 +179,22 @@ def _describe(target: Target) -> CPUDescription:
         l3_bytes=caches.get("l3", model.l3_bytes),
         cache_line_bytes=caches.get("line", 64),
         cores=int(target.attrs.get("num-cores", 0)) or (host_cores() if machine.is_host else model.cores),
+    )
+    # Measured with all features: what narrower vectors reach is another matter.
+    if measured is None or not machine.is_host or measured.vector_bits != vector_bits:
+        return described
+    return _with_costs(described, measured, is_known=cpu != "generic" and cpu in MODELS.get(family, {}))
+
+
+def _with_costs(described: CPUDescription, measured: MeasuredCPU, is_known: bool) -> CPUDescription:
+    """The description with measured costs; a CPU that is known keeps its units, which no measurement rounds wrong."""
+    if described.has_fma and not is_known:
+        described = replace(described, fma_units=measured.fma_units, fma_latency=measured.fma_latency_cycles)
+    return replace(
+        described,
+        l2_bytes_per_cycle=measured.l2_bytes_per_cycle,
+        memory_bytes_per_cycle=measured.memory_bytes_per_cycle,
+        parallel_work=measured.parallel_work,
     )
 
 

@@ -61,6 +61,13 @@ def host_family_triple() -> str:
 
 
 @cache
+def host_processor() -> str:
+    """What the system calls this machine's processor; empty where it does not say."""
+    match = re.search(r"^model name\s*:(.*)$", _read(_CPU_INFO), re.MULTILINE)
+    return match.group(1).strip() if match else platform.processor()
+
+
+@cache
 def host_cores() -> int:
     """Cores that this process may use: its affinity, and the CPU time its container is given."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

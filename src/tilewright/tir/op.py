@@ -35,6 +35,7 @@ __all__ = [
     "likely",
     "reinterpret",
     "isnullptr",
+    "same_address",
     "if_then_else",
     "any",
     "all",
@@ -225,6 +226,11 @@ def reinterpret(dtype: str, value: ExprLike, span: Span | None = None) -> PrimEx
 def isnullptr(x: ExprLike, span: Span | None = None) -> PrimExpr:
     """True if a handle points nowhere."""
     return operators.call("isnullptr", BOOL, [x], span)
+
+
+def same_address(a: ExprLike, b: ExprLike, span: Span | None = None) -> PrimExpr:
+    """True if two handles point to the same place."""
+    return operators.call("same_address", BOOL, [a, b], span)
 
 
 def vectorlow(dtype: str, vec: ExprLike) -> PrimExpr:

@@ -7,10 +7,11 @@ from typing import Any
 
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import PrimExpr
-from tilewright.ir.operators import as_expr, floordiv, floormod
+from tilewright.ir.operators import as_expr, floordiv, floormod, logical_not
 from tilewright.te.extern import extern
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
+from tilewright.tir.op import same_address
 from tilewright.topi.arguments import product
 
 Body = Callable[[IRBuilder, Sequence[BufferVar], Sequence[BufferVar]], None]
@@ -62,6 +63,13 @@ def copy_elements(builder: IRBuilder, source: BufferVar, target: BufferVar, coun
     """Copy a whole buffer."""
     with builder.for_range(0, count, name="element") as i:
         target[i] = source[i]
+
+
+def copy_unless_in_place(builder: IRBuilder, source: BufferVar, target: BufferVar, count: PrimExpr) -> None:
+    """Copy a whole buffer, unless the two are the same memory: executors may give an operator that changes few elements
+    of its argument the argument's memory for the result."""
+    with builder.if_scope(logical_not(same_address(source.asobject(), target.asobject()))):
+        copy_elements(builder, source, target, count)
 
 
 def fill(builder: IRBuilder, target: BufferVar, count: Any, value: Any) -> None:

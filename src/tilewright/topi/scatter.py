@@ -18,7 +18,7 @@ from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import all as all_of
 from tilewright.topi.arguments import as_int, check_integers, product, real_axis
 from tilewright.topi.indexing import counted_from_front
-from tilewright.topi.kernel import copy_elements, loop_kernel
+from tilewright.topi.kernel import copy_unless_in_place, loop_kernel
 from tilewright.topi.utils import ceil_div
 
 Combine = Callable[[PrimExpr, PrimExpr], PrimExpr]
@@ -57,7 +57,7 @@ def scatter_elements(
     _check_updates(name, data, indices, updates)
 
     def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
-        copy_elements(builder, ins[0], outs[0], product(data.shape))
+        copy_unless_in_place(builder, ins[0], outs[0], product(data.shape))
         with ExitStack() as loops:
             place = _update_loops(builder, loops, indices.shape, position)
             given = builder.let("given", ins[1][place])
@@ -134,7 +134,7 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Ten
     places, slice_size = product(indices.shape[1:]), product(data.shape[depth:])
 
     def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
-        copy_elements(builder, ins[0], outs[0], product(data.shape))
+        copy_unless_in_place(builder, ins[0], outs[0], product(data.shape))
         with builder.for_range(0, places, name="place") as place:
             offset: PrimExpr = operators.const(0)
             valid: PrimExpr = operators.const(True)

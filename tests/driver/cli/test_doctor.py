@@ -5,6 +5,7 @@ import json
 from tilewright.driver.cli import doctor, main
 from tilewright.support.errors import RuntimeFailure
 from tilewright.target import describe_cpu
+from tilewright.target.measured import LevelRate, MeasuredCPU
 
 
 def test_doctor_finds_this_machine_healthy(capsys):
@@ -26,6 +27,29 @@ def test_doctor_prints_a_table(capsys):
     printed = capsys.readouterr().out
     assert "everything required works" in printed
     assert "caches" in printed
+
+
+def test_measurement_is_kept_and_shown(capsys, monkeypatch, tmp_path):
+    """``--measure`` keeps the rates of this machine, which later reports show; before, they say how to measure."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    measured = MeasuredCPU(
+        processor="made up",
+        cores=4,
+        vector_bits=256,
+        cycles_per_second=2e9,
+        flops_one_core=60e9,
+        flops_all_cores=235e9,
+        fma_latency=2e-9,
+        panel_bytes=40e9,
+        dispatch_seconds=1.5e-6,
+        levels=(LevelRate("L1", 100e9, 390e9), LevelRate("memory", 12e9, 31e9)),
+    )
+    monkeypatch.setattr(doctor, "measure_machine", lambda: measured)
+    assert "doctor --measure" in doctor._rates()[1]
+    assert main(["doctor", "--measure"]) == 0
+    printed = capsys.readouterr().out
+    assert "60 GFLOP/s on one core, 235 on 4, at 2.00 GHz; a parallel loop costs 1.50 µs" in printed
+    assert doctor._bandwidths()[1] == "GB/s on one core (on all): L1 100 (390), memory 12 (31)"
 
 
 def test_failing_check_makes_the_exit_code_one(monkeypatch, capsys):

@@ -43,6 +43,10 @@ def pairs() -> dict[str, tuple[Any, Any, bool]]:
         "another rank": (x, relay.squeeze(x, [0]), False),
         "a branch": (chosen, x, False),
         "what may be repeated": (relay.add(x, y), x, False),
+        "a sum and its first operand": (relay.add(x, relay.add(x, y)), relay.add(x, y), True),
+        "a sum and its second operand again": (relay.add(relay.add(x, y), y), relay.add(x, y), True),
+        # In a wrong program the two extents differ, and neither is one.
+        "a sum behind its second operand": (relay.add(y, relay.add(x, y)), relay.add(x, y), False),
         "halved and doubled": (relay.nn.upsampling(half, 2.0, 2.0), x, False),
     }
 
@@ -101,3 +105,16 @@ def test_what_may_be_repeated_does_not() -> None:
         wanted = Interpreter(module).run(module["main"], data)
         found = machine.invoke("main", *[tvm.nd.array(one) for one in data])
         np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4)
+
+
+def test_extents_do_not_grow_with_the_depth_of_a_model() -> None:
+    """The extent of a sum of many tensors is a variable: an expression of all of their extents would take longer to
+    compare from layer to layer."""
+    inputs = [image(f"x{number}") for number in range(30)]
+    total: Any = inputs[0]
+    for one in inputs[1:]:
+        total = relay.add(total, one)
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(Function(inputs, total)))
+    shapes = ProgramShapes(module["main"])
+    *_, height, width = shapes.type_of(module["main"].body).shape  # type: ignore[attr-defined]
+    assert isinstance(height, tvm.tir.Var) and isinstance(width, tvm.tir.Var)

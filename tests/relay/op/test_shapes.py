@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from tilewright import te
@@ -10,9 +12,11 @@ from tilewright.ir.expr import Any
 from tilewright.ir.operators import const, equal
 from tilewright.relay.op.definition import RelationError
 from tilewright.relay.op.shapes import (
+    Proofs,
     broadcast_dimension,
     equal_dimensions,
     recorded_conditions,
+    remembered_proofs,
     require,
     require_multiple,
     require_source,
@@ -99,3 +103,25 @@ def test_there_is_something_to_read_from() -> None:
         require_source((N, 3), (M, 2), "empty")
     (condition,) = found
     assert holds(condition.holds, 1, 4) and holds(condition.holds, 0, 0) and not holds(condition.holds, 0, 4)
+
+
+@pytest.mark.parametrize("order", list(product(range(3), repeat=4)))
+def test_remembered_broadcasts_are_right_for_all_numbers(order: tuple[int, ...]) -> None:
+    """What is said to be the dimension of a broadcast is, for all numbers, also those for which it must fail."""
+    sizes = [te.size_var(name, "int64") for name in "abc"]
+    proofs = Proofs()
+
+    def value(extent: object, numbers: dict[object, int]) -> int:
+        if extent in numbers:
+            return numbers[extent]
+        first, second = (value(part, numbers) for part in proofs.broadcasts[extent])  # type: ignore[index]
+        return second if first == 1 else first
+
+    with remembered_proofs(proofs):
+        left = broadcast_dimension(sizes[order[0]], sizes[order[1]])
+        right = broadcast_dimension(sizes[order[2]], sizes[order[3]])
+        both = [broadcast_dimension(left, right), broadcast_dimension(left, broadcast_dimension(left, right))]
+    for given in product((0, 1, 2, 3), repeat=3):
+        numbers: dict[object, int] = dict(zip(sizes, given, strict=True))
+        expected = value(right, numbers) if value(left, numbers) == 1 else value(left, numbers)
+        assert [value(one, numbers) for one in both] == [expected, expected]

@@ -56,6 +56,12 @@ BODIES: dict[str, Callable[[], relay.Expr]] = {
     "dense": lambda: relay.clip(
         relay.nn.bias_add(relay.nn.dense(real("x", (3, 8)), weights((4, 8))), bias(4)), -1.0, 2.0
     ),
+    "rows of rows": lambda: relay.reshape(
+        relay.nn.bias_add(
+            relay.nn.dense(relay.reshape(real("x", (2, 3, 8)), (6, 8)), weights((4, 8))), bias(4)
+        ),
+        (2, 3, 4),
+    ),
     "batch_matmul": lambda: relay.nn.batch_matmul(real("x", (2, 3, 4)), real("y", (2, 5, 4), 0.02, -7)),
     "moved": lambda: relay.transpose(relay.reshape(real("x", IMAGE), (4, 36))),
     "max pool": lambda: relay.nn.max_pool2d(real("x", IMAGE), (3, 3), padding=(1, 1)),

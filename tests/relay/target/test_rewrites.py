@@ -52,8 +52,11 @@ def test_each_kind_of_device_has_its_own_rewrites() -> None:
     """Passes, layouts and legal forms are nobody else's; without a target there are none."""
     cpu, gpu = tvm.target.Target("llvm"), tvm.target.Target("cuda")
     assert set(names(cpu)) - set(names(gpu)) == {
+        "AddPartialResiduals",
         "ConvolveImages",
+        "DenseOfConstant",
         "KeepWeightsPacked",
+        "PadChannels",
         "SplitDilation",
         "Tabulate",
         "UnsignedData",

@@ -253,3 +253,23 @@ def test_other_constant_masks_are_added():
         made = relay.nn.batch_matmul(relay.nn.softmax(scores), key, transpose_b=False)
         call = the_call(fused(made))
         assert call.attrs.diagonal is None and len(call.args) == 4
+
+
+@pytest.mark.parametrize("queries", [1, 24])
+def test_heads_that_are_rows_of_one_product(queries):
+    """Heads of queries that share keys may be rows of one product: a mask of each batch still fits, and a causal one is
+    an attribute."""
+    batch, heads, shared = 2, 6, 2
+    rows = heads // shared * queries
+    query = relay.reshape(relay.var("q", shape=(batch, heads, queries, 8)), (batch * shared, rows, 8))
+    key, value = (
+        relay.reshape(relay.var(name, shape=(batch, shared, 24, 8)), (batch * shared, 24, 8)) for name in "kv"
+    )
+    causal = np.where(np.tri(queries, 24, 24 - queries, dtype=bool), 0, -np.inf).astype("float32")
+    given = relay.var("mask", shape=(batch, 1, 1, 24))
+    scores = relay.reshape(relay.nn.batch_matmul(query, key), (batch, heads, queries, 24))
+    weights = relay.nn.softmax(relay.add(relay.add(scores, relay.const(causal)), given))
+    made = relay.nn.batch_matmul(relay.reshape(weights, (batch * shared, rows, 24)), value, transpose_b=False)
+    attrs = the_call(fused(made)).attrs
+    assert (attrs.shared, attrs.diagonal, attrs.heads) == (3, 24 - queries, 6)
+    same_numbers(made)

@@ -20,6 +20,7 @@ from tilewright.relay.infer import infer_module
 ONE = relay.const(1.0)
 X = relay.var("x", shape=(1, 16, 8, 8))
 V = relay.var("v", shape=(16, 1, 1))
+Z = relay.var("z", shape=(1, 8, 8, 8))
 W = relay.var("w", shape=(16, 16, 3, 3))
 POINT = relay.var("point", shape=(16, 16, 1, 1))
 
@@ -90,6 +91,10 @@ GROUPS: dict[str, tuple[Any, list[list[str]]]] = {
     "dense, bias, relu": (
         relay.nn.relu(relay.nn.bias_add(dense(), relay.var("b", shape=(4,)))),
         [["dense", "bias_add", "relu"]],
+    ),
+    "residual of fewer channels": (
+        conv(X) + relay.nn.pad(Z, ((0, 0), (0, 8), (0, 0), (0, 0))),
+        [["conv2d", "pad", "add"]],
     ),
     "what comes before stays": (conv(relay.exp(X)), [["conv2d"], ["exp"]]),
     "injective operators stay": (

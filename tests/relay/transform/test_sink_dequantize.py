@@ -174,3 +174,41 @@ def test_real_numbers_stay(name: str) -> None:
     before, after = sunk(REAL[name]())
     assert "qnn.dequantize" in operators(after)
     np.testing.assert_array_equal(run(after), run(before))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("rows", [(), (1,), (5,)])
+def test_scales_that_only_the_program_knows(dtype: str, rows: tuple[int, ...]) -> None:
+    """Dense layers multiply integers whatever the data stand for, one scale for all or one for each row."""
+    random = np.random.default_rng(7)
+    integers = constant(random.integers(-128, 128, (9, 16)), "int8")
+    of_units = constant(np.linspace(0.01, 0.02, 9)), constant(random.integers(-9, 9, 9), "int32")
+    weight = qnn.op.dequantize(integers, *of_units, axis=0)
+    data = relay.var("x", shape=(5, 16), dtype=dtype)
+    scale, zero = relay.var("s", shape=rows), relay.var("z", shape=rows, dtype="int32")
+    made = relay.nn.dense(qnn.op.dequantize(data, scale, zero, axis=0), weight)
+    function = relay.Function([data, scale, zero], made)
+    before = infer_module(tvm.IRModule.from_expr(function))
+    after = infer_module(relay.transform.SinkDequantize()(before))
+    assert "qnn.dense" in operators(after) and "nn.dense" not in operators(after)
+    ends = np.iinfo(dtype)
+    given = [
+        random.integers(ends.min, ends.max + 1, (5, 16)).astype(dtype),
+        random.uniform(0.01, 0.1, rows).astype("float32"),
+        random.integers(ends.min, ends.max + 1, rows).astype("int32"),
+    ]
+    wanted, found, compiled = (
+        relay.create_executor(executor, module, tvm.cpu(), "llvm").evaluate()(*given).numpy()
+        for executor, module in (("debug", before), ("debug", after), ("graph", before))
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(compiled, found, rtol=1e-6, atol=1e-6)
+
+
+def test_scales_of_columns_stay_real() -> None:
+    """Sums over an axis along which scales differ are sums of real numbers."""
+    data = relay.var("x", shape=(5, 16), dtype="int8")
+    scale = relay.var("s", shape=(16,))
+    made = relay.nn.dense(qnn.op.dequantize(data, scale, constant(0, "int32"), axis=1), weights((9, 16)))
+    module = infer_module(tvm.IRModule.from_expr(relay.Function([data, scale], made)))
+    assert "nn.dense" in operators(relay.transform.SinkDequantize()(module))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilewright import te
-from tilewright.schedule.cpu.access import Read, assumed, reads_of
+from tilewright.schedule.cpu.access import Read, assumed, reads_of, steady_length
 
 
 def read_of(shape: tuple[int, ...], axes: tuple[int, ...], index: object) -> tuple[Read, te.Tensor]:
@@ -77,3 +77,12 @@ def test_the_place_of_an_axis_in_the_indices() -> None:
     """Also where a division by one and an axis of one step stand beside it; not where a window moves."""
     read, out = window_read(1, 3)
     assert read.place_of(out.op.axis[0]) == 0 and read.place_of(out.op.axis[1]) is None
+
+
+def test_conditions_are_steady_within_a_piece() -> None:
+    """Of a block of 32 channels, 16 come from one operand and 16 from another; every third element is an own piece."""
+    out = te.compute((4, 32), lambda i, j: i + j, name="out")
+    i, j = out.op.axis
+    assert steady_length([i.var * 2 + j.var // 16 < 1], out.op.axis, j) == 16
+    assert steady_length([i.var < 2], out.op.axis, j) == 32
+    assert steady_length([j.var % 3 < 1], out.op.axis, j) == 1

@@ -84,3 +84,27 @@ def test_lines_are_read_before_the_next_vector() -> None:
     loops = [part for part in post_order(module["main"].body) if isinstance(part, tir.For)]
     assert int(loops[0].extent) == lanes
     assert isinstance(loops[0].body, tir.Store) and loops[0].body.value.dtype.lanes == lanes
+
+
+def test_operands_of_a_block_are_vectors() -> None:
+    """Two operands of 16 channels in a padded block of 32: both are loaded as vectors, and no element by itself."""
+    given = [te.placeholder((1, 1, 18, 18, 16), "uint8", name=name) for name in "ab"]
+    joined = te.compute(
+        (1, 1, 18, 18, 32),
+        lambda n, c, h, w, i: tir.if_then_else(
+            i // 16 < 1, given[0](n, c, h, w, i % 16), given[1](n, c, h, w, i % 16)
+        ),
+    )
+    made = topi.add(joined, tir.const(3, "uint8"))
+    with tvm.target.Target("llvm"):
+        schedule = construct_schedule([made])
+        lowered = tvm.lower(schedule, [*given, made])["main"]
+        function = tvm.build(schedule, [*given, made], "llvm")
+    loads = [part for part in post_order(lowered.body) if isinstance(part, tir.Load)]
+    assert {load.dtype for load in loads} == {"uint8x16"}
+    values = [
+        np.random.default_rng(seed).integers(0, 200, (1, 1, 18, 18, 16)).astype("uint8") for seed in (1, 2)
+    ]
+    result = tvm.nd.empty((1, 1, 18, 18, 32), "uint8")
+    function(*[tvm.nd.array(value) for value in values], result)
+    np.testing.assert_array_equal(result.numpy(), np.concatenate(values, axis=4) + 3)

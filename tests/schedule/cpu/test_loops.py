@@ -7,10 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tilewright.schedule.cpu.loops import assumed_counts, parallel_prefix
-from tilewright.schedule.cpu.machine import PARALLEL_WORK
 from tilewright.target.cpu import describe_cpu
-
-MUCH = 1000 * PARALLEL_WORK
 
 
 @pytest.mark.parametrize(
@@ -29,8 +26,8 @@ MUCH = 1000 * PARALLEL_WORK
 def test_loops_balance_the_load(counts: list[int | None], expected: int) -> None:
     """Loops are added until the cores have equal work; the outermost of open extent may have one iteration."""
     cpu = replace(describe_cpu("llvm -mcpu=x86-64-v3"), cores=2)
-    assert parallel_prefix(cpu, counts, MUCH) == expected
-    assert parallel_prefix(cpu, counts, PARALLEL_WORK - 1) == 0
+    assert parallel_prefix(cpu, counts, 1000 * cpu.parallel_work) == expected
+    assert parallel_prefix(cpu, counts, cpu.parallel_work - 1) == 0
 
 
 def test_assumed_counts() -> None:

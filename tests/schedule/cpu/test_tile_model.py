@@ -72,6 +72,13 @@ def test_unknown_extents_have_small_tiles() -> None:
     assert rows.rows[0] <= 6 and columns.columns == 16 and columns.rows[0] <= 6
 
 
+def test_single_vectors_of_unknown_extents_hide_the_latency() -> None:
+    """With one vector a row, there are as many rows as multiply-adds in flight; windows that overlap stay small."""
+    in_flight = AVX512.fma_units * AVX512.fma_latency
+    assert choose_tile(AVX512, TileProblem((None, 1), 16, 16, 1, 16, 108, True, True)).rows == (in_flight, 1)
+    assert choose_tile(AVX512, TileProblem((None, 1), 16, 16, 1, 16, 9, False, False)).rows[0] <= 6
+
+
 sizes = st.integers(1, 70)
 
 

@@ -53,3 +53,11 @@ def test_weights_stay_small() -> None:
     """Where tiles of four would take 38 MB for a layer, tiles of two are taken; with fewer channels, larger ones."""
     assert choose_winograd_tile(SERVER, Convolution(1, 512, 512, 28, 28, 16), 6) == 2
     assert choose_winograd_tile(SERVER, Convolution(1, 256, 256, 56, 56, 16), 6) in (4, 6)
+
+
+def test_integers_without_dot_products_of_bytes() -> None:
+    """Pairs of int16 are multiplied either way without VNNI: fewer of them win sooner than against lanes of four."""
+    cpu = describe_cpu("llvm -mcpu=haswell")
+    packed = Convolution(1, 128, 128, 28, 28, 16, element_bytes=2, vectors=2, products=2, direct_products=2)
+    assert choose_winograd_tile(cpu, packed, 6, tiles=(2, 4)) == 4
+    assert choose_winograd_tile(cpu, replace(packed, direct_products=16), 6, tiles=(2, 4)) is None

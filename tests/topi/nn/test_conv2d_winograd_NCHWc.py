@@ -10,7 +10,7 @@ import pytest
 import tilewright as tvm
 from tilewright import relay, te, topi
 from tilewright.contrib import graph_executor
-from tilewright.topi.nn.winograd_util import winograd_matrices
+from tilewright.topi.nn.winograd_util import integer_winograd_transforms, winograd_matrices
 
 ERROR = {2: 2e-6, 4: 4e-5, 6: 8e-5}
 """The largest error of a tile's size, relative to the largest result: what docs/passes.md states."""
@@ -146,3 +146,46 @@ def test_chosen_by_the_compiler(largest: int, filtered: bool) -> None:
         convolved(data, params["weight"], (1, 1, 1, 1)) + params["bias"].reshape(1, -1, 1, 1), 0
     )
     np.testing.assert_allclose(executor.get_output(0).numpy(), expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "size", "padding"),
+    [(32, 32, (12, 12), (1, 1, 1, 1)), (16, 64, (9, 14), (1, 1, 1, 1)), (96, 32, (7, 5), (2, 0, 1, 2))],
+)
+@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=haswell"])
+@pytest.mark.parametrize("tile", [2, 4])
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+def test_integers_are_exact(
+    kind: str,
+    tile: int,
+    target: str,
+    inputs: int,
+    outputs: int,
+    size: tuple[int, int],
+    padding: tuple[int, ...],
+) -> None:
+    """8-bit data of the whole range give the integers of the definition, whatever sums wrap around on the way."""
+    random = np.random.default_rng(inputs)
+    limits = np.iinfo(kind)
+    data = random.choice([limits.min, limits.max, 1, 77], (1, inputs, *size)).astype(kind)
+    weight = random.choice([-128, 127, 3, -40], (outputs, inputs, 3, 3)).astype("int8")
+    g = integer_winograd_transforms(tile).g
+    moved = np.einsum("ah,bw,oihw->aboi", g, g, weight.astype("int64")).astype("int16")
+    packed = moved.reshape(*g.shape[:1] * 2, outputs // 16, 16, inputs // 2, 2).swapaxes(3, 4)
+    arrays = [blocked(data, 16), np.ascontiguousarray(packed)]
+    places = [te.placeholder(array.shape, str(array.dtype)) for array in arrays]
+    with tvm.target.Target(target):
+        made = topi.x86.conv2d_winograd_NCHWc(places[0], places[1], 1, padding, 1, "int32")
+        schedule = topi.x86.schedule_conv2d_winograd_NCHWc([made])
+        function = tvm.build(schedule, [*places, made])
+    out = tvm.nd.array(np.empty([int(extent) for extent in made.shape], "int32"))
+    function(*[tvm.nd.array(array) for array in arrays], out)
+    expected = convolved(data, weight, padding)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(out.numpy(), blocked(expected, 16))
+
+
+def test_integers_need_packed_lanes() -> None:
+    """A weight of integers that is not in lanes of int16 is refused, with what was given."""
+    data, weight = te.placeholder((1, 1, 8, 8, 16), "uint8"), te.placeholder((6, 6, 1, 16, 16), "int8")
+    with pytest.raises(tvm.TVMError, match="lanes of two int16"):
+        topi.x86.conv2d_winograd_NCHWc(data, weight, 1, 1, 1, "int32")

@@ -47,6 +47,14 @@ pub struct Tensor {
     pub byte_offset: u64,
 }
 
+#[repr(C)]
+pub struct TensorInfo {
+    pub name: *const c_char,
+    pub dtype: DataType,
+    pub ndim: i32,
+    pub shape: *const i64,
+}
+
 pub type Find = unsafe extern "C" fn(context: *mut c_void, name: *const c_char) -> *mut Object;
 
 extern "C" {
@@ -73,6 +81,11 @@ extern "C" {
     pub fn tilewright_open(path: *const c_char) -> *mut Session;
     pub fn tilewright_close(session: *mut Session);
     pub fn tilewright_session_clone(session: *mut Session) -> *mut Session;
+    pub fn tilewright_session_num_inputs(session: *const Session) -> i32;
+    pub fn tilewright_session_num_outputs(session: *const Session) -> i32;
+    pub fn tilewright_session_input_info(session: *const Session, index: i32) -> *const TensorInfo;
+    pub fn tilewright_session_output_info(session: *const Session, index: i32)
+        -> *const TensorInfo;
     pub fn tilewright_session_set_tensor(
         session: *mut Session,
         name: *const c_char,

@@ -190,6 +190,13 @@ impl Drop for GraphExecutor {
     }
 }
 
+/// An input or an output of a model: its name, and its shape, in which None is an open extent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorInfo {
+    pub name: String,
+    pub shape: Vec<Option<i64>>,
+}
+
 /// A library with its model inside, used by the names of its inputs and outputs.
 pub struct Session {
     session: NonNull<ffi::Session>,
@@ -221,7 +228,29 @@ impl Session {
         })
     }
 
-    /// Copies values, in row-major order, into the input of a name.
+    /// The inputs that have to be set.
+    pub fn inputs(&self) -> Vec<TensorInfo> {
+        let session = self.session.as_ptr();
+        // Safety: the session is alive, and has as many inputs.
+        unsafe {
+            (0..ffi::tilewright_session_num_inputs(session))
+                .map(|index| info_of(&*ffi::tilewright_session_input_info(session, index)))
+                .collect()
+        }
+    }
+
+    pub fn outputs(&self) -> Vec<TensorInfo> {
+        let session = self.session.as_ptr();
+        // Safety: the session is alive, and has as many outputs.
+        unsafe {
+            (0..ffi::tilewright_session_num_outputs(session))
+                .map(|index| info_of(&*ffi::tilewright_session_output_info(session, index)))
+                .collect()
+        }
+    }
+
+    /// Copies values, in row-major order, into the input of a name. A model with open extents takes any shape that its
+    /// `inputs` allow, another one in every run.
     pub fn set_input<T: Element>(&mut self, name: &str, values: &[T], shape: &[i64]) -> Result<()> {
         let c_name = c_string(name)?;
         let tensor = tensor_of(values, shape)?;
@@ -252,6 +281,17 @@ impl Drop for Session {
     fn drop(&mut self) {
         // Safety: nobody else has it.
         unsafe { ffi::tilewright_close(self.session.as_ptr()) }
+    }
+}
+
+/// Safety: the description must be one of a session that is alive.
+unsafe fn info_of(info: &ffi::TensorInfo) -> TensorInfo {
+    let extents = (0..info.ndim as usize).map(|dimension| *info.shape.add(dimension));
+    TensorInfo {
+        name: text(info.name),
+        shape: extents
+            .map(|extent| (extent >= 0).then_some(extent))
+            .collect(),
     }
 }
 

@@ -438,6 +438,10 @@ class ExpressionPrinter(Functor):
     def call_isnullptr(self, node: Call) -> str:
         return f"({self.visit(node.args[0])} == NULL)"
 
+    def call_same_address(self, node: Call) -> str:
+        first, second = (self.visit(argument) for argument in node.args)
+        return f"({first} == {second})"
+
     def call_large_uint_imm(self, node: Call) -> str:
         low, high = (part.value for part in node.args if isinstance(part, IntImm))
         return f"{(high << 32) | low}ULL"

@@ -244,6 +244,11 @@ def _is_null(emitter: Emitter, node: Call) -> str:
     return emitter.function.value(f"icmp eq ptr {emitter.visit(node.args[0])}, null")
 
 
+def _same_address(emitter: Emitter, node: Call) -> str:
+    (space, first), (_, second) = (emitter.pointer(argument) for argument in node.args)
+    return emitter.function.value(f"icmp eq {space} {first}, {second}")
+
+
 def _prefetch(emitter: Emitter, node: Call) -> str:
     """``prefetch(address, rw, locality, cache_type)``."""
     operands = [emitter.pointer(node.args[0])]
@@ -350,6 +355,7 @@ CALLS: dict[str, Handler] = {
     "tir.address_of": address_of,
     "tir.tvm_access_ptr": access_pointer,
     "tir.isnullptr": _is_null,
+    "tir.same_address": _same_address,
     "tir.prefetch": _prefetch,
     "tir.atomic_add": _atomic_add,
     "tir.q_multiply_shift": _multiply_shift,

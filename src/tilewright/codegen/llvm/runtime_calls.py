@@ -265,10 +265,12 @@ def fail(emitter: Emitter, message: PrimExpr) -> None:
         kind, rest = "AssertionError", words.value
     arguments = [("ptr", text.string(kind)), ("ptr", text.string(rest))]
     if values:
-        array = function.alloca(f"[{len(values)} x i64]", 8)
+        array = function.message_values(len(values))
         for position, value in enumerate(values):
             operand = convert(emitter, emitter.visit(value), value.dtype, INT64)
-            slot = function.value(f"getelementptr inbounds i64, ptr {array}, i64 {position}")
+            slot = array
+            if position:
+                slot = function.value(f"getelementptr inbounds i64, ptr {array}, i64 {position}")
             function.effect(f"store i64 {operand}, ptr {slot}, align 8")
         arguments += [("ptr", array), ("i32", str(len(values)))]
         emitter.call_c("tilewright_set_error_format", "void", arguments, "cold nounwind")

@@ -161,7 +161,7 @@ class StatementEmitter(ExpressionEmitter):
         good, bad = function.new_label("holds"), function.new_label("fails")
         function.branch_if(condition, good, bad, likely_metadata(self))
         function.begin(bad)
-        self.forget()
+        # What was computed for the condition is still there for the message.
         fail(self, node.message)
         function.begin(good)
         self.statement(node.body)

@@ -29,6 +29,8 @@ class FunctionText:
         self.allocas: list[str] = []
         self.block = "entry"
         self._count = 0
+        self._message_values = ""
+        self._most_message_values = 0
 
     def name_value(self) -> str:
         """A fresh register name."""
@@ -70,8 +72,19 @@ class FunctionText:
         self.allocas.append(f"  {name} = alloca {kind}, align {align}")
         return name
 
+    def message_values(self, count: int) -> str:
+        """Memory for this many numbers of a message; a call fails with one message, so all of them share it."""
+        if not self._message_values:
+            self._message_values = self.name_value()
+        self._most_message_values = max(self._most_message_values, count)
+        return self._message_values
+
     def text(self) -> str:
         """The definition."""
+        if self._message_values:
+            kind = f"[{self._most_message_values} x i64]"
+            self.allocas.append(f"  {self._message_values} = alloca {kind}, align 8")
+            self._message_values = ""
         parameters = ", ".join(f"{kind} {name}" for kind, name in self.parameters)
         head = f"define {self.header}{' ' if self.header else ''}{self.return_type} @{quote(self.name)}({parameters})"
         body = [f"{head} {self.attributes} {{", "entry:", *self.allocas, *self.lines, "}"]

@@ -12,7 +12,7 @@ from tilewright.support.options import cache_dir
 
 # The folders that Tilewright makes in its cache. Nothing else is ever removed: the variable that names the cache
 # may well point at a folder with other things in it.
-OWN_ENTRIES = ("runtime", "code", "models", "tuning")
+OWN_ENTRIES = ("runtime", "code", "models", "tuning", "machines")
 
 
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -13,7 +13,12 @@ from tilewright.compile.units import watched
 from tilewright.driver import quantization, tuning, tvmc
 from tilewright.driver.cli.output import bytes_text, check_output, printable, show_json, show_table, show_text
 from tilewright.driver.cli.progress import Progress, progress
-from tilewright.driver.cli.quantize_command import add_data_arguments, quantise_from_arguments, show_quantised
+from tilewright.driver.cli.quantize_command import (
+    SENSITIVE,
+    add_data_arguments,
+    quantise_from_arguments,
+    show_quantised,
+)
 from tilewright.driver.tvmc.arguments import Commands, add_compile_arguments
 from tilewright.runtime.export import links_without_compiler
 from tilewright.support.cbuild import copy_runtime, has_compiler, is_host
@@ -91,8 +96,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise ModelError(
             "--mixed-precision int8 measures the model on samples of its inputs: give them with --data"
         )
-    if arguments.data and arguments.mixed_precision != "int8":
-        raise ModelError("--data is for --mixed-precision int8: ask for it, or omit --data")
+    for option, given in (("--data", arguments.data), ("--sensitive", arguments.sensitive)):
+        if given and arguments.mixed_precision != "int8":
+            raise ModelError(f"{option} is for --mixed-precision int8: ask for it, or omit {option}")
     compiler = tvmc.compiler
     formats = compiler.dump_formats(arguments.dump_code) if arguments.dump_code else []
     settings = compiler.settings_from_arguments(arguments)
@@ -111,7 +117,10 @@ def run(arguments: argparse.Namespace) -> int:
         original = model
         quantised: Any = None
         if arguments.mixed_precision == "int8":
-            options = quantization.model.Options(budget=quantization.model.parse_budget(arguments.budget))
+            options = quantization.model.Options(
+                budget=quantization.model.parse_budget(arguments.budget),
+                sensitive=arguments.sensitive or SENSITIVE[0],
+            )
             original, quantised, _ = quantise_from_arguments(arguments, model, options, shown)
             model = tvmc.TVMCModel(quantised.module, {})
         elif arguments.mixed_precision:
@@ -157,6 +166,9 @@ def run(arguments: argparse.Namespace) -> int:
         or (form == "so" and not arguments.cross_compiler and not has_compiler(triple)),
         "runtime": [str(path) for path in runtime],
         "tuned_kernels": None if applied is None else applied.used,
+        "precision_note": quantization.mixed.note_on_precision(
+            arguments.mixed_precision, settings.target, settings.opt_level
+        ),
         "tuning_notes": [] if applied is None else applied.lines(),
     }
     if arguments.json:
@@ -237,6 +249,8 @@ def _show(report: dict[str, Any]) -> None:
         )
     for line in report["tuning_notes"]:
         print(f"  tuned     {printable(line)}")
+    if report["precision_note"]:
+        show_text(report["precision_note"])
     for path in report["dumped"]:
         print(f"  dumped    {path}")
     print(f"  written   {report['output']} ({bytes_text(report['bytes'])})")

@@ -17,6 +17,7 @@ import numpy
 
 import tilewright as tvm
 from tilewright import te
+from tilewright.codegen.llvm.measurement import measure_machine
 from tilewright.driver import tvmc
 from tilewright.driver.cli.devices import cuda_devices, describe_device
 from tilewright.driver.cli.output import bytes_text, show_json, show_table
@@ -24,6 +25,7 @@ from tilewright.support.cbuild import runtime_library, zig_command
 from tilewright.support.errors import TilewrightError
 from tilewright.support.options import cache_dir
 from tilewright.target.cpu import describe_cpu
+from tilewright.target.measured import keep_measurement, kept_measurement
 
 OK, MISSING, FAILED = "ok", "missing", "failed"
 
@@ -63,11 +65,18 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command."""
     parser = commands.add_parser("doctor", help="check this machine and run an end-to-end self-test")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument(
+        "--measure",
+        action="store_true",
+        help="measure the rates of this processor and keep them: schedules are then computed from them",
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings; 1 if something that must work does not."""
+    if arguments.measure:
+        keep_measurement(measure_machine())
     findings = [
         *(_checked(area, check) for area, check in _CHECKS),
         *_compilers(),
@@ -133,6 +142,30 @@ def _caches() -> tuple[str, str]:
     return "caches", ", ".join(f"{name} {bytes_text(size)}" for name, size in sizes if size)
 
 
+_NOT_MEASURED = "not measured: 'tilewright doctor --measure' takes a few seconds of an idle machine"
+
+
+def _rates() -> tuple[str, str]:
+    measured = kept_measurement()
+    if measured is None:
+        return "rates", _NOT_MEASURED
+    return "rates", (
+        f"{measured.flops_one_core / 1e9:.0f} GFLOP/s on one core, {measured.flops_all_cores / 1e9:.0f} on "
+        f"{measured.cores}, at {measured.cycles_per_second / 1e9:.2f} GHz; "
+        f"a parallel loop costs {measured.dispatch_seconds * 1e6:.2f} µs"
+    )
+
+
+def _bandwidths() -> tuple[str, str]:
+    measured = kept_measurement()
+    if measured is None:
+        return "bandwidths", _NOT_MEASURED
+    levels = ", ".join(
+        f"{level.level} {level.one_core / 1e9:.0f} ({level.all_cores / 1e9:.0f})" for level in measured.levels
+    )
+    return "bandwidths", f"GB/s on one core (on all): {levels}"
+
+
 def _runtime() -> tuple[str, str]:
     path = runtime_library()
     return "runtime library", f"{bytes_text(path.stat().st_size)}, {path}"
@@ -158,6 +191,8 @@ _CHECKS: tuple[tuple[str, Callable[[], tuple[str, str]]], ...] = (
     ("processor", _processor),
     ("processor", _features),
     ("processor", _caches),
+    ("processor", _rates),
+    ("processor", _bandwidths),
     ("runtime", _runtime),
     ("runtime", _cache_folder),
 )

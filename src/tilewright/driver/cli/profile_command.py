@@ -12,6 +12,7 @@ from tilewright.driver.cli.kernel_table import show_kernels
 from tilewright.driver.cli.output import bytes_text, check_output, show_json, show_text
 from tilewright.driver.cli.progress import Progress, progress
 from tilewright.driver.tvmc.arguments import (
+    UNWRITTEN_MODEL,
     Commands,
     add_input_arguments,
     add_model_arguments,
@@ -50,7 +51,7 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
     add_target_arguments(parser)
     add_pass_arguments(parser)
     add_input_arguments(parser)
-    parser.set_defaults(run=run, executor_aot_interface_api=None, module_name="default")
+    parser.set_defaults(run=run, **UNWRITTEN_MODEL)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -100,6 +100,14 @@ def add_pass_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--disabled-pass", metavar="PASSES", help="passes to skip, separated by commas")
 
 
+# The options of `compile` that commands which compile a model without writing it leave as they are.
+UNWRITTEN_MODEL: Mapping[str, Any] = {
+    "executor_aot_interface_api": None,
+    "in_place": None,
+    "module_name": "default",
+}
+
+
 def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``compile``."""
     add_model_arguments(parser)
@@ -124,6 +132,13 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
         "--executor-aot-interface-api",
         choices=("packed", "c"),
         help="the interface of an ahead-of-time model; default: packed",
+    )
+    parser.add_argument(
+        "--in-place",
+        action="append",
+        metavar="INPUT=OUTPUT",
+        help="an output that takes the memory of an input, such as a cache: a run changes only what is new, and the "
+        "input has the output's value for the next run; may be repeated",
     )
     add_pass_arguments(parser)
     parser.add_argument("--module-name", default="default", metavar="NAME", help="prefix of the names in C")

@@ -63,6 +63,8 @@ class Settings:
     config: Mapping[str, Any] = field(default_factory=dict)
     desired_layout: str | None = None
     mod_name: str = "default"
+    in_place: Mapping[str, str] = field(default_factory=dict)
+    """Outputs that take the memory of an input, by the input's name."""
     generators: Sequence[Mapping[str, Any]] = ()
     instruments: Sequence[PassInstrument] = ()
     """They watch the passes. Kernels that are watched are compiled anew, whatever the cache has."""
@@ -81,8 +83,16 @@ class Settings:
         mod, context = self._with_context(mod, params)
         with context:
             if self.executor == "vm":
-                return CompiledProgram(vm.compile(mod, self.target, params=params), self.target)
-            made = build(mod, self.target, params=params, mod_name=self.mod_name, executor=self.executor)
+                program = vm.compile(mod, self.target, params=params, in_place=self.in_place)
+                return CompiledProgram(program, self.target)
+            made = build(
+                mod,
+                self.target,
+                params=params,
+                mod_name=self.mod_name,
+                executor=self.executor,
+                in_place=self.in_place,
+            )
         assert isinstance(made, (GraphExecutorFactoryModule, AOTExecutorFactoryModule))
         return made
 
@@ -247,7 +257,19 @@ def settings_from_arguments(args: argparse.Namespace) -> Settings:
         config=parse_configs(args.pass_config),
         desired_layout=args.desired_layout,
         mod_name=args.module_name,
+        in_place=_pairs_from_text(args.in_place or ()),
     )
+
+
+def _pairs_from_text(given: Sequence[str]) -> dict[str, str]:
+    """The inputs and outputs of ``--in-place``."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, output = text.partition("=")
+        if not (name and equals and output) or name in found:
+            raise TVMCException(f"--in-place takes INPUT=OUTPUT, each input once, not {text!r}")
+        found[name] = output
+    return found
 
 
 def drive_compile(args: argparse.Namespace) -> int:
@@ -284,6 +306,7 @@ def compile_model(
     executor: str = "graph",
     interface: str | None = None,
     mod_name: str = "default",
+    in_place: Mapping[str, str] | None = None,
 ) -> TVMCPackage:
     """Compile a model into a package at ``package_path``, by default in a folder that goes with the model.
 
@@ -291,6 +314,7 @@ def compile_model(
     compiler to link with. ``dump_code`` names forms of the program (relay, tir, ll, asm) that are written next to the
     package (``model.tar.ll``). ``tuning_records`` is a file of what tuning found.
     ``executor`` is graph, vm or aot, ``interface`` how a model compiled ahead of time is called: packed or c.
+    ``in_place`` names outputs that take the memory of an input, by the input's name (see ``relay.build``).
     """
     named = disabled_pass.split(",") if isinstance(disabled_pass, str) else (disabled_pass or [])
     config = (
@@ -309,6 +333,7 @@ def compile_model(
         config=config,
         desired_layout=desired_layout,
         mod_name=mod_name,
+        in_place=in_place or {},
     )
     with applied_records(tuning_records):
         compiled = settings.compile(tvmc_model.mod, tvmc_model.params)

@@ -7,31 +7,49 @@ shapes that depend on values) has variables of its own.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
 from tilewright.ir.base import RelayExpr
-from tilewright.ir.expr import PrimExpr
+from tilewright.ir.expr import IntImm, PrimExpr
+from tilewright.ir.expr import Var as Variable
 from tilewright.ir.functor import post_order
 from tilewright.ir.op import Op
+from tilewright.ir.structural import structural_equal
+from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.tensor_type import TensorType, is_dynamic
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.analysis.symbolic_types import SymbolicTypes
 from tilewright.relay.expr import Call, Let, Var
 from tilewright.relay.function import Function
-from tilewright.relay.op.shapes import dims, provably_equal
+from tilewright.relay.op.shapes import Condition, Proofs, dims, provably_equal, remembered_proofs
 
 
 class ProgramShapes(SymbolicTypes):
     """The shapes of the expressions of one function that is not primitive."""
 
+    def __init__(self, function: Function) -> None:
+        # A model repeats its layers: equal extents are one object, and what was proved of them is kept.
+        self._proofs = Proofs()
+        self._extents: dict[int, list[PrimExpr]] = {}
+        super().__init__(function)
+
     def are_equal(self, *exprs: RelayExpr) -> bool:
         """True if these tensors certainly have one shape."""
         kinds = [self.type_of(expr) for expr in exprs]
-        return all(
-            isinstance(one, TensorType) and isinstance(other, TensorType) and _same(one, other)
-            for one, other in pairwise(kinds)
-        )
+        with remembered_proofs(self._proofs):
+            return all(
+                isinstance(one, TensorType) and isinstance(other, TensorType) and _same(one, other)
+                for one, other in pairwise(kinds)
+            )
+
+    @contextmanager
+    def relating(self) -> Iterator[list[Condition]]:
+        """No conditions: what a program relies on proves nothing here."""
+        with remembered_proofs(self._proofs):
+            yield []
 
     def _infer(self) -> None:
         for number, parameter in enumerate(self.function.params):
@@ -64,7 +82,24 @@ class ProgramShapes(SymbolicTypes):
             return call.checked_type  # type: ignore[no-any-return]
         if not all(_is_tensors(argument.checked_type) for argument in call.args):
             return self._unrelated(call)
-        return super().visit_call(call)
+        return self._shared(super().visit_call(call))
+
+    def _shared(self, kind: Type) -> Type:
+        """The type with extents that are the same objects wherever they are equal."""
+        if isinstance(kind, TupleType):
+            return TupleType([self._shared(field) for field in kind.fields])
+        assert isinstance(kind, TensorType)
+        return TensorType([self._one_of(extent) for extent in kind.shape], kind.dtype)
+
+    def _one_of(self, extent: PrimExpr) -> PrimExpr:
+        if isinstance(extent, (IntImm, Variable)):
+            return extent
+        known = self._extents.setdefault(structural_hash(extent), [])
+        for one in known:
+            if one is extent or structural_equal(one, extent):
+                return one
+        known.append(extent)
+        return extent
 
     def _unrelated(self, expr: RelayExpr) -> Type:
         kind: Type = expr.checked_type

@@ -8,7 +8,7 @@ checks; dimensions that must be equal share one variable.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -178,7 +178,7 @@ class SymbolicTypes(ExprFunctor):
             raise LoweringError("a kernel can only call operators", span=call.span)
         found: Type | None = None
         relation = call.op.get_attr("TypeRelation")[1]
-        with recorded_conditions() as conditions:
+        with self.relating() as conditions:
             try:
                 found = relation(types, call.attrs)
             except RelationError as error:
@@ -195,6 +195,10 @@ class SymbolicTypes(ExprFunctor):
         return _packed(call.checked_type, iter(merged))
 
     # What depends on the use
+
+    def relating(self) -> AbstractContextManager[list[Condition]]:
+        """Around asking a relation; gives the list of what it relies on."""
+        return recorded_conditions()
 
     def cannot_relate(self, call: Call, error: RelationError) -> None:
         """Called where a relation does not hold for symbolic dimensions: they are then unknown."""

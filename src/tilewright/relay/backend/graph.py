@@ -18,7 +18,6 @@ from tilewright.relay.backend.te_compiler import kernel_name
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprFunctor
 from tilewright.relay.function import Function
-from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.output_names import output_names
 from tilewright.runtime.device import cpu
 from tilewright.runtime.ndarray import NDArray
@@ -262,36 +261,3 @@ def is_device_copy(function: Function) -> bool:
         and body.op.name == "device_copy"
         and body.args == function.params
     )
-
-
-def in_place_parameters(function: Function) -> list[int]:
-    """The parameters whose memory the only result may overwrite: the function reads only the element that it writes
-    of them."""
-    result = function.body.checked_type
-    if not isinstance(result, TensorType):
-        return []
-    pending: list[RelayExpr] = [function.body]
-    seen: set[RelayExpr] = set()
-    while pending:
-        expr = pending.pop()
-        if expr in seen:
-            continue
-        seen.add(expr)
-        if isinstance(expr, Call):
-            kind = expr.op.get_attr("TOpPattern") if isinstance(expr.op, Op) else None
-            if kind is None or kind > OpPattern.BROADCAST:
-                return []
-            pending += expr.args
-        elif not isinstance(expr, (Var, Constant)):
-            return []
-    return [
-        position
-        for position, parameter in enumerate(function.params)
-        if isinstance(parameter.checked_type, TensorType)
-        and parameter.checked_type.shape is not None
-        and _same_elements(parameter.checked_type, result)
-    ]
-
-
-def _same_elements(first: TensorType, second: TensorType) -> bool:
-    return first.dtype.bits == second.dtype.bits and TensorType(first.shape, second.dtype) == second

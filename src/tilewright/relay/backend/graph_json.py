@@ -50,6 +50,7 @@ def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
     kinds = [graph.type_of(entry) for entry in entries]
     inside = [memory.offset_of[entry] for entry in entries]
     devices = [graph.nodes[entry.node].device for entry in entries]
+    updated = memory.updated_inputs
     return json.dumps(
         {
             "nodes": nodes,
@@ -63,6 +64,8 @@ def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
                 **({"device_index": ["list_int", devices]} if graph.devices != [CPU] else {}),
                 # Where in its storage each tensor begins; a graph without it has every tensor at the beginning.
                 **({"tensor_offset": ["list_int", inside]} if any(inside) else {}),
+                # Inputs whose memory outputs take.
+                **({"updated_inputs": ["list_int", [*updated]]} if updated else {}),
             },
             "node_row_ptr": rows,
             # The last member: TVM's readers stop at it, whatever is in it.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 from tilewright.codegen import generator_for
 from tilewright.compile import CacheReport, Unit, UnitRequest, compile_loops, compile_units
 from tilewright.compile.dump import dump_passes, dump_text
 from tilewright.compile.units import RemoteLowering, context_from_json, context_to_json
-from tilewright.compile.workers import Job
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
@@ -23,6 +23,7 @@ from tilewright.relay.expr import Call, Tuple, TupleGetItem
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_function
 from tilewright.schedule.tuning import is_tuned
+from tilewright.support.options import dump_folder
 from tilewright.target import Target
 from tilewright.target.cpu import describe_cpu
 
@@ -30,31 +31,29 @@ Lowering = Callable[[Function, Target, str], IRModule]
 """From a primitive function, a target and a name to a function of that name."""
 
 
+_LOWERINGS: Final[dict[str, Lowering]] = {"kernel": lower_primitive, "shape function": lower_shape_function}
+
+
 def compile_kernels(
-    kernels: Mapping[str, tuple[Function, Target]], host: Target
+    kernels: Mapping[str, tuple[Function, Target]],
+    host: Target,
+    shape_functions: Mapping[str, Function] | None = None,
 ) -> tuple[dict[str, Unit], CacheReport]:
-    """Code for every primitive function, by name."""
+    """Code for every primitive function, and for the shape functions of some, by name. Shapes are computed on the
+    host."""
     requests = [
-        _request(name, function, target, host, lower_primitive, compile_primitive)
-        for name, (function, target) in kernels.items()
+        *(_request(name, function, target, host, "kernel") for name, (function, target) in kernels.items()),
+        *(
+            _request(name, function, host, host, "shape function")
+            for name, function in (shape_functions or {}).items()
+        ),
     ]
     return compile_units(requests, host)
 
 
-def compile_shape_functions(functions: Mapping[str, Function], host: Target) -> dict[str, Unit]:
-    """Code for the shape function of every primitive function, by name. Shapes are computed on the host."""
-    requests = [
-        _request(name, function, host, host, lower_shape_function, compile_shape_function)
-        for name, function in functions.items()
-    ]
-    return compile_units(requests, host)[0]
-
-
-def _request(
-    name: str, function: Function, target: Target, host: Target, lowering: Lowering, job: Job
-) -> UnitRequest:
+def _request(name: str, function: Function, target: Target, host: Target, what: str) -> UnitRequest:
     def lower() -> IRModule:
-        return _lower(function, target, name, lowering)
+        return _lower(function, target, name, what)
 
     if is_tuned():
         # A worker process knows nothing of the scopes that are entered here.
@@ -67,10 +66,10 @@ def _request(
     except SerializationError:
         return UnitRequest(name, target, lower)
     machine = describe_cpu(target) if "cpu" in target.keys else ""
-    said = "\n".join([lowering.__name__, name, str(target), str(host), context, str(machine), program])
+    said = "\n".join([what, name, str(target), str(host), context, str(machine), program])
     shortcut = hashlib.sha256(said.encode()).hexdigest()
-    payload = json.dumps([name, str(target), str(host), context, shortcut, program]).encode()
-    return UnitRequest(name, target, lower, shortcut, RemoteLowering(job, payload))
+    payload = json.dumps([what, name, str(target), str(host), context, shortcut, program]).encode()
+    return UnitRequest(name, target, lower, shortcut, RemoteLowering(compile_request, payload))
 
 
 def _is_own(function: Function, target: Target) -> bool:
@@ -97,26 +96,18 @@ def _operators(function: Function) -> Iterator[Op]:
             pending += expr.children()  # type: ignore[arg-type]
 
 
-def compile_primitive(payload: bytes) -> bytes:
-    """What a worker does for a primitive function."""
-    return _compile(payload, lower_primitive)
-
-
-def compile_shape_function(payload: bytes) -> bytes:
-    """What a worker does for a shape function."""
-    return _compile(payload, lower_shape_function)
-
-
-def _compile(payload: bytes, lowering: Lowering) -> bytes:
-    name, target_text, host_text, context, shortcut, program = json.loads(payload)
+def compile_request(payload: bytes) -> bytes:
+    """What a worker does for a primitive function, or for its shape function."""
+    what, name, target_text, host_text, context, shortcut, program = json.loads(payload)
     target, host = Target(target_text), Target(host_text)
     with context_from_json(context):
-        loops = _lower(infer_function(load_json(program)), target, name, lowering)
+        loops = _lower(infer_function(load_json(program)), target, name, what)
         unit, _ = compile_loops(loops, target, host, shortcut)
     return unit.to_bytes()
 
 
-def _lower(function: Function, target: Target, name: str, lowering: Lowering) -> IRModule:
-    dump_text(name, "0-relay.txt", function.astext(show_meta_data=False))
+def _lower(function: Function, target: Target, name: str, what: str) -> IRModule:
+    if dump_folder() is not None:
+        dump_text(name, "0-relay.txt", function.astext(show_meta_data=False))
     with dump_passes(f"{name}/passes"):
-        return lowering(function, target, name)
+        return _LOWERINGS[what](function, target, name)

@@ -7,11 +7,20 @@ arena by the lifetimes of their parts: memory that is not written yet, or no lon
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tilewright.relay.backend.graph import Entry, ExecutorGraph, GraphNode, byte_size, in_place_parameters
+from tilewright.relay.backend.graph import Entry, ExecutorGraph, GraphNode, byte_size
+from tilewright.relay.backend.in_place import (
+    Pair,
+    Step,
+    in_place_parameters,
+    named_pairs,
+    overwriting_steps,
+)
 from tilewright.relay.backend.places import Places, results, strict_entries
+from tilewright.relay.backend.te_compiler import operator_names
+from tilewright.relay.output_names import unnamed_output
 from tilewright.support.arena import Request, largest_live_blocks, plan_blocks, rounded
 
 
@@ -33,6 +42,8 @@ class GraphMemory:
     """Storages that are not in the arena but in the caller's memory: those of outputs, with the output's number."""
     scratch: Mapping[int, int] = field(default_factory=dict)
     """For nodes whose kernels need scratch memory: its offset in the arena."""
+    updated_inputs: Sequence[int] = ()
+    """The inputs whose memory outputs take, by their nodes."""
 
     @property
     def arena_bytes(self) -> int:
@@ -58,11 +69,16 @@ class _Part:
 
 
 def plan_graph_memory(
-    graph: ExecutorGraph, scratch: Mapping[int, int] | None = None, caller_has_outputs: bool = False
+    graph: ExecutorGraph,
+    scratch: Mapping[int, int] | None = None,
+    caller_has_outputs: bool = False,
+    in_place: Mapping[str, str] | None = None,
 ) -> GraphMemory:
     """The plan of a graph. ``scratch`` has the bytes of memory that the kernels of some nodes need while they run.
-    Where the caller has memory for the outputs, those that are not a part of a larger tensor lie there."""
+    Where the caller has memory for the outputs, those that are not a part of a larger tensor lie there. ``in_place``
+    has outputs that take the memory of an input, by the input's name."""
     planner = _Planner(graph)
+    planner.update_inputs(in_place or {})
     planner.overwrite_arguments()
     if caller_has_outputs:
         planner.hand_out_outputs()
@@ -75,6 +91,7 @@ class _Planner:
         self.places = Places()
         self.parts: dict[Entry, list[_Part]] = {}
         self.caller: dict[Entry, int] = {}
+        self.updated: list[int] = []
         strict = strict_entries(graph)
         for step, node in enumerate(graph.nodes):
             self.places.add(step, node, any(entry in strict for entry in results(step, node)))
@@ -97,6 +114,34 @@ class _Planner:
             part for part in self.parts.get(root, ()) if part.offset < end and start < part.offset + part.size
         ]
 
+    def update_inputs(self, in_place: Mapping[str, str]) -> None:
+        """Put outputs into the memory of inputs, or say why that cannot be."""
+        if not in_place:
+            return
+        graph = self.graph
+        inputs = {graph.nodes[one].name: (Entry(one), graph.type_of(Entry(one))) for one in graph.inputs}
+        names = graph.output_names or [unnamed_output(place) for place in range(len(graph.outputs))]
+        outputs = {
+            name: (entry, graph.type_of(entry)) for name, entry in zip(names, graph.outputs, strict=True)
+        }
+        steps = [_step(number, node) for number, node in enumerate(graph.nodes)]
+        for pair in named_pairs(in_place, inputs, outputs):
+            path = overwriting_steps(steps, pair, graph.outputs)
+            for number, _ in path:
+                self._put(Entry(number), pair)
+            assert isinstance(pair.input, Entry) and isinstance(pair.output, Entry)
+            if self.places.find(pair.output) != (pair.input, 0):
+                raise pair.refuse("it is only a part of it")
+            self.updated.append(pair.input.node)
+
+    def _put(self, result: Entry, pair: Pair) -> None:
+        """Put the result of a kernel into the memory of an input."""
+        assert isinstance(pair.input, Entry)
+        if self.places.find(result) != (result, 0):
+            raise pair.refuse("it is joined with other tensors")
+        self.places.attach(result, pair.input, 0)
+        del self.parts[result]
+
     def overwrite_arguments(self) -> None:
         """Let elementwise kernels overwrite an argument that is not read later."""
         for step, node in enumerate(self.graph.nodes):
@@ -106,7 +151,7 @@ class _Planner:
                 or len(node.inputs) != len(node.function.params)
             ):
                 continue
-            for position in in_place_parameters(node.function):
+            for position in in_place_parameters(node.function, node.device):
                 if self._overwrite(step, node, node.inputs[position]):
                     break
 
@@ -123,6 +168,8 @@ class _Planner:
             return False
         result = Entry(step)
         into, inside = places.find(result)
+        if into in places.fixed:
+            return False
         if into == result and places.fits(result, start):
             places.attach(result, argument, 0)
             (made,) = self.parts.pop(result)
@@ -190,7 +237,19 @@ class _Planner:
             ),
             {numbers[root]: number for root, number in self.caller.items()},
             scratch_offsets,
+            self.updated,
         )
+
+
+def _step(number: int, node: GraphNode) -> Step:
+    if node.kernel is None:
+        return Step(node.name)
+    overwrites: list[int] = []
+    if node.function is not None and len(node.inputs) == len(node.function.params):
+        overwrites = in_place_parameters(node.function, node.device)
+    is_part = node.is_view and node.view_offsets is not None
+    name = node.name if node.function is None else " + ".join(operator_names(node.function)) or "copy"
+    return Step(name, node.inputs, list(results(number, node)), overwrites, is_part)
 
 
 def _last_uses(graph: ExecutorGraph) -> dict[Entry, int]:

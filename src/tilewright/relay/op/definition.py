@@ -79,6 +79,7 @@ def define(
     schedule: Callable[..., Any] | None = None,
     stateful: bool = False,
     noncomputational: bool = False,
+    updated_argument: int | None = None,
     level: int = 3,
     description: str = "",
 ) -> Op:
@@ -86,7 +87,9 @@ def define(
 
     ``arguments`` are their names, None where there may be any number. ``schedule`` (attrs, outs, target) replaces the
     one that follows from ``kind``. An operator without ``shape_function`` has the one that follows from its relation.
-    ``noncomputational`` marks operators that give their argument's memory another type (reshape).
+    ``noncomputational`` marks operators that give their argument's memory another type (reshape). The result of an
+    operator with an ``updated_argument`` is that argument with some elements changed: given one memory for both, its
+    kernels write only those.
     """
     op = Op.register(name, description)
     if op.has_attr("TypeRelation"):
@@ -116,6 +119,7 @@ def define(
         "FShapeFunc": shape_function,
         "FTVMSchedule": schedule,
         "TNonComputational": True if noncomputational else None,
+        "TUpdatedArgument": updated_argument,
         "TShapeDataDependent": data_dependent if shape_function is not None else None,
     }
     for key, value in optional.items():

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any as Anything
 
 from tilewright.arith import Analyzer
 from tilewright.ir import operators
-from tilewright.ir.expr import Any, IntImm, PrimExpr, Select
+from tilewright.ir.expr import Any, IntImm, PrimExpr, Select, SizeVar, Var
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import IncompleteType, TupleType, Type
 from tilewright.relay.op.definition import RelationError
@@ -60,6 +60,70 @@ def equal_broadcasts() -> Iterator[None]:
         yield
     finally:
         _EQUAL.reset(token)
+
+
+@dataclass
+class Proofs:
+    """What was found out about symbolic dimensions, by the identity of the expressions.
+
+    ``equal``: of two, whether they are certainly the same. ``broadcasts``: of the dimension of a broadcast, the two it
+    was made of; the dimension is a variable, because the expressions of a deep model would grow from layer to layer.
+    Expressions are kept with it, so that their identities stay theirs.
+    """
+
+    equal: dict[tuple[int, int], tuple[PrimExpr, PrimExpr, bool]] = field(default_factory=dict)
+    broadcasts: dict[Var, tuple[PrimExpr, PrimExpr]] = field(default_factory=dict)
+    _variables: dict[tuple[int, int], Var] = field(default_factory=dict)
+
+    def broadcast(self, first: PrimExpr, second: PrimExpr) -> PrimExpr:
+        """The dimension of a broadcast of two that are not known to be equal."""
+        key = (id(first), id(second))
+        if key not in self._variables:
+            made = self._variables[key] = SizeVar("any_dim", first.dtype)
+            self.broadcasts[made] = (first, second)
+        return self._variables[key]
+
+    def absorbed(self, first: PrimExpr, second: PrimExpr) -> PrimExpr | None:
+        """The dimension of a broadcast of two, where one of them was made of the other; None where that says nothing.
+
+        ``b``, made of ``x`` and ``y``, is ``y`` where ``x`` is one, and ``x`` elsewhere: it is one only if both are, so
+        that either adds nothing to it. The other way around, ``x`` with ``b`` is ``b`` as well. That holds whether the
+        program is right or not; of ``y`` with ``b`` it would not.
+        """
+        if self._is_part(second, first):
+            return first
+        current: PrimExpr | None = second
+        while current is not None and current is not first:
+            current = self._made_of(current)[0]
+        return None if current is None else second
+
+    def _made_of(self, made: PrimExpr) -> tuple[PrimExpr | None, PrimExpr | None]:
+        return self.broadcasts.get(made, (None, None)) if isinstance(made, Var) else (None, None)
+
+    def _is_part(self, part: PrimExpr, whole: PrimExpr) -> bool:
+        pending, seen = [whole], {id(whole)}
+        while pending:
+            current = pending.pop()
+            if current is part:
+                return True
+            for one in self._made_of(current):
+                if one is not None and id(one) not in seen:
+                    seen.add(id(one))
+                    pending.append(one)
+        return False
+
+
+_PROOFS: ContextVar[Proofs | None] = ContextVar("remembered_proofs", default=None)
+
+
+@contextmanager
+def remembered_proofs(proofs: Proofs) -> Iterator[None]:
+    """Within, what is found out about two expressions is kept, and not proved again."""
+    token = _PROOFS.set(proofs)
+    try:
+        yield
+    finally:
+        _PROOFS.reset(token)
 
 
 def require(function: Anything, extents: Sequence[Dimension], message: str) -> None:
@@ -182,13 +246,18 @@ def provably_equal(first: Dimension, second: Dimension) -> bool:
     """True if two dimensions are certainly the same."""
     if isinstance(first, int) or isinstance(second, int):
         return isinstance(first, int) and isinstance(second, int) and first == second
+    if is_any(first) or is_any(second):
+        return False
     if first is second:
-        return not is_any(first)
-    return (
-        not is_any(first)
-        and not is_any(second)
-        and bool(Analyzer().can_prove(operators.equal(first, second)))
-    )
+        return True
+    proofs = _PROOFS.get()
+    key = (id(first), id(second))
+    if proofs is not None and key in proofs.equal:
+        return proofs.equal[key][2]
+    found = bool(Analyzer().can_prove(operators.equal(first, second)))
+    if proofs is not None:
+        proofs.equal[key] = (first, second, found)
+    return found
 
 
 def same(first: Dimension, second: Dimension, what: str) -> Dimension:
@@ -219,6 +288,10 @@ def broadcast_dimension(first: Dimension, second: Dimension) -> Dimension:
         if not is_any(other):
             _record_meeting(operators.as_expr(constant), operators.as_expr(other))
         return constant
+    proofs = _PROOFS.get()
+    absorbed = None if proofs is None or is_any(first) or is_any(second) else proofs.absorbed(first, second)
+    if absorbed is not None:
+        return absorbed
     if provably_equal(first, second):
         return first
     if is_any(first) or is_any(second):
@@ -226,6 +299,8 @@ def broadcast_dimension(first: Dimension, second: Dimension) -> Dimension:
     if _EQUAL.get():
         return same(first, second, "dimensions that are broadcast together")
     _record_meeting(first, second)
+    if proofs is not None:
+        return proofs.broadcast(first, second)
     # Not the larger of the two: one of them may be zero.
     return _simplified(Select(operators.equal(first, 1), *operators.match_types(second, first)))
 

@@ -41,6 +41,8 @@ class GraphRewrites:
     plan_layouts: Callable[[Function], LayoutPlan] | None = None
     quantized_passes: tuple[Callable[[], Pass], ...] = ()
     """Passes that run on programs with operators of the quantised dialect."""
+    folded_passes: tuple[Callable[[], Pass], ...] = ()
+    """Passes that run after ``passes`` and a constant folding: weights and biases are constants."""
     fused_passes: tuple[Callable[[], Pass], ...] = ()
     """Passes that run on programs of primitive functions."""
     early_passes: tuple[Callable[[], Pass], ...] = ()

@@ -134,6 +134,11 @@ class _Fuse(OperatorRewriter):
         parts = (*scores.product.args, old.args[1])
         if any((_extents(part) or (0,))[0] != shape[0] for part in parts):
             return None
+        times, apart = _heads_apart(parts[0], shape, _extents(softmax) or ()) if self.on_cpu else (1, shape)
+        if times > 1:
+            shape = apart
+            size = (_extents(parts[0]) or ())[2]
+            parts = (call("reshape", _reshaped(parts[0]), newshape=(*shape[:2], size)), *parts[1:])
         operands = _operands(parts, orders, self.on_cpu)
         extents = dict(zip(operands[0].layout, _extents(operands[0].source) or (), strict=True))
         batch = extents["N"]
@@ -148,7 +153,7 @@ class _Fuse(OperatorRewriter):
         if operands[2].factor != 1.0:
             return None
         values = dict(zip(operands[2].layout, _extents(operands[2].source) or (), strict=True))
-        shared = operands[1].shared
+        shared = operands[1].shared * times
         sizes = AttentionShape(batch, heads, shape[1], shape[2], extents["C"], values["C"], shared, diagonal)
         layout = self._wanted_layout(old, (batch, heads))
         if not self._has_kernel(sizes, [*(one.layout for one in operands), layout], str(kind.dtype)):
@@ -361,6 +366,18 @@ def _causal_diagonal(mask: RelayExpr, extents: tuple[int, int]) -> int | None:
     if diagonal < 0 or not (value[~seen] <= HIDDEN).all():
         return None
     return diagonal if np.array_equal(seen, np.tri(*extents, diagonal, dtype=bool)) else None
+
+
+def _heads_apart(queries: RelayExpr, product: Extents, softmax: Extents) -> tuple[int, Extents]:
+    """How many heads of queries are rows of one product because they share keys, and the extents (heads, queries, keys)
+    of the scores with a product for each head."""
+    if len(softmax) != 4 or softmax[3] != product[2] or product[0] % softmax[0]:
+        return 1, product
+    shared = product[0] // softmax[0]
+    times = softmax[1] // shared
+    if shared * times != softmax[1] or times * softmax[2] != product[1] or len(_extents(queries) or ()) != 3:
+        return 1, product
+    return times, (softmax[0] * softmax[1], softmax[2], softmax[3])
 
 
 def _operands(parts: Sequence[RelayExpr], orders: Sequence[str], shares: bool) -> list[_Operand]:

@@ -18,6 +18,7 @@ there directly, where fusion would only have copied them.
 from __future__ import annotations
 
 import math
+import typing
 from dataclasses import dataclass, field
 
 from tilewright.ir.adt import Constructor
@@ -160,6 +161,8 @@ class _Graph(ExprVisitor):
             kind = OPAQUE if declared is None else OpPattern(declared)
             if is_dynamic(call.checked_type) and _shape_reads_data(call.op):
                 kind = OPAQUE
+            if kind == INJECTIVE and _adds_channels(call):
+                kind = BROADCAST
         else:
             self._use(call.op, node, OPAQUE)
         repeated = self._repeated(call) if kind == BROADCAST else []
@@ -234,6 +237,17 @@ class _Graph(ExprVisitor):
         for clause in m.clauses:
             self._result(clause.rhs)
         self._node(m, OPAQUE)
+
+
+def _adds_channels(call: Call) -> bool:
+    """True if an image is padded with further channels: each element is read once or not at all, so that what adds it
+    to the result of a heavy operator can do so with any group of channels."""
+    if not isinstance(call.op, Op) or call.op.name != "nn.pad" or not isinstance(call.args[1], Constant):
+        return False
+    attrs: typing.Any = call.attrs
+    widths = [tuple(pair) for pair in attrs.pad_width]
+    others = widths[:1] + widths[2:]
+    return attrs.pad_mode == "constant" and len(widths) > 3 and all(pair == (0, 0) for pair in others)
 
 
 def _repeated_of_any(call: Call) -> list[bool]:

@@ -25,7 +25,7 @@ from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.windows import pad_sides
 from tilewright.relay.qnn.integers.moving import MOVING
-from tilewright.relay.qnn.op.parameters import is_same, limits, spread_array, value_of
+from tilewright.relay.qnn.op.parameters import is_same, limits, spread, spread_array, value_of
 from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.relay.transform.lib.rewriting import (
     OperatorRewriter,
@@ -38,6 +38,7 @@ from tilewright.relay.transform.lib.rewriting import (
 
 NARROW: Final = ("int8", "uint8")
 ZERO: Final = const(0, "int32")
+ONE: Final = const(1.0, "float32")
 CLOSE: Final = 1e-6
 """The relative difference of a bias's scale from that of the sums that it is added to, by rounding of the product."""
 
@@ -126,7 +127,7 @@ def _convolution(name: str) -> Rule:
 
 def _convolution_transposed(old: Call, new: Call) -> RelayExpr | None:
     """Where the windows of the result do not overlap, an ordinary convolution with an output channel for each of its
-    pixels, which are then put in their places."""
+    pixels, which are then put in their places. The channels of a pixel are adjacent, as blocks need them."""
     data, weight = (integers_of(argument) for argument in new.args)
     attrs: Any = new.attrs
     layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "NCHW")
@@ -138,9 +139,9 @@ def _convolution_transposed(old: Call, new: Call) -> RelayExpr | None:
 
     def spread(value: Constant) -> Constant:
         numbers = value.data.numpy()
-        return value if numbers.size == 1 else const(np.repeat(numbers, size * size))
+        return value if numbers.size == 1 else const(np.tile(numbers, size * size))
 
-    turned = call("transpose", weight.data, axes=(1, 2, 3, 0))
+    turned = call("transpose", weight.data, axes=(2, 3, 1, 0))
     turned = call("reshape", turned, newshape=(outputs * size * size, inputs, 1, 1))
     plain = call(
         "nn.conv2d",
@@ -154,7 +155,7 @@ def _convolution_transposed(old: Call, new: Call) -> RelayExpr | None:
         made = _product("qnn.conv2d", plain, 0, 1)
     if made is None:
         return None
-    return call("nn.depth_to_space", made, block_size=size, mode="CRD")
+    return call("nn.depth_to_space", made, block_size=size, mode="DCR")
 
 
 def _is_apart(attrs: Any, kernel: Any) -> bool:
@@ -172,8 +173,8 @@ def _before_pixels_move(rule: Rule) -> Rule:
         if not isinstance(moved, Call) or not is_call(moved, "nn.depth_to_space"):
             return rule(old, new)
         attrs: Any = moved.attrs
-        others = [_repeated(one, attrs.block_size**2) for one in new.args[1:]]
-        if attrs.mode != "CRD" or attrs.layout != "NCHW" or None in others:
+        others = [_spread(one, attrs.block_size**2, attrs.mode == "CRD") for one in new.args[1:]]
+        if attrs.mode not in ("CRD", "DCR") or attrs.layout != "NCHW" or None in others:
             return None
         inner = new.replace(args=(moved.args[0], *others))
         made = rule(inner, inner)
@@ -182,23 +183,61 @@ def _before_pixels_move(rule: Rule) -> Rule:
     return applied
 
 
-def _repeated(parameter: RelayExpr, times: int) -> RelayExpr | None:
-    """A scalar as it is; a bias per channel for each pixel of it."""
+def _spread(parameter: RelayExpr, pixels: int, together: bool) -> RelayExpr | None:
+    """A scalar as it is; a bias per channel for each of the pixels, those of a channel ``together`` or all channels of
+    a pixel."""
+
+    def spread(numbers: Any) -> Any:
+        return np.repeat(numbers, pixels) if together else np.tile(numbers, pixels)
+
     found = integers_of(parameter)
     if found is None:
         value = value_of(parameter)
         return parameter if value is not None and value.size == 1 else None
     scale, zero = (
-        one if one.data.numpy().size == 1 else const(np.repeat(one.data.numpy(), times))
+        one if one.data.numpy().size == 1 else const(spread(one.data.numpy()))
         for one in (found.scale, found.zero)
     )
     if not isinstance(found.data, Constant):
         return None
-    return Integers(const(np.repeat(found.data.data.numpy(), times)), scale, zero, 0).real()
+    return Integers(const(spread(found.data.data.numpy())), scale, zero, 0).real()
 
 
 def _dense(old: Call, new: Call) -> RelayExpr | None:
-    return _product("qnn.dense", new, 0, -1)
+    made = _product("qnn.dense", new, 0, -1)
+    return _dynamic_dense(new) if made is None else made
+
+
+def _dynamic_dense(expr: Call) -> RelayExpr | None:
+    """A dense layer whose data have one scale, or one for each row, that only the program knows. Its sums have no
+    single scale then, and are scaled in float32: ``(sums - zero[row] * sum(weights)) * scale[row] * scale[unit]``."""
+    data, weight = expr.args[0], integers_of(expr.args[1])
+    attrs: Any = expr.attrs
+    if weight is None or not isinstance(data, Call) or not is_call(data, "qnn.dequantize"):
+        return None
+    if not weight.is_scalar and weight.axis != 0:
+        return None
+    integers, scale, zero = data.args
+    rank = len(shape_of(integers))
+    dtypes = str(tensor_of(integers).dtype), weight.dtype
+    if rank != 2 or any(dtype not in NARROW for dtype in dtypes) or attrs.out_dtype not in ("", "float32"):
+        return None
+    options: Any = data.attrs
+    by_row = any(shape_of(one) not in ((), (1,)) for one in (scale, zero))
+    if by_row and options.axis % rank != 0:
+        return None
+    made = Op.get("qnn.dense").get_attr("AttrsClass")(units=attrs.units, out_dtype="int32")
+    parameters = (ZERO, weight.zero, ONE, weight.scale)
+    sums: RelayExpr = Call(Op.get("qnn.dense"), (integers, weight.data, *parameters), made)
+    value = value_of(zero)
+    if value is None or value.any():
+        of_weight = spread(weight.zero, tensor_of(weight.zero), rank, 0)
+        shifted = call("subtract", call("cast", weight.data, dtype="int32"), of_weight)
+        of_rows = call("cast", spread(zero, tensor_of(zero), rank, 0), dtype="int32")
+        sums = call("subtract", sums, call("multiply", of_rows, call("sum", shifted, axis=(1,))))
+    numbers = call("cast", sums, dtype="float32")
+    numbers = call("multiply", numbers, spread(scale, tensor_of(scale), rank, 0))
+    return call("multiply", numbers, spread(weight.scale, tensor_of(weight.scale), rank, 1))
 
 
 def _batch_matmul(old: Call, new: Call) -> RelayExpr | None:
@@ -216,7 +255,8 @@ def _matmul(old: Call, new: Call) -> RelayExpr | None:
         if turned is None:
             return None
         matrix = turned
-    return _product("qnn.dense", call("nn.dense", new.args[0], matrix, units=attrs.units), 0, -1)
+    made = call("nn.dense", new.args[0], matrix, units=attrs.units)
+    return _dense(made, made)
 
 
 def _bias_add(old: Call, new: Call) -> RelayExpr | None:
@@ -260,13 +300,26 @@ def _transpose(old: Call, new: Call) -> RelayExpr | None:
 
 
 def _reshape(old: Call, new: Call) -> RelayExpr | None:
-    """Scales of the last axis stay with it where it stays."""
-    found = integers_of(new.args[0])
+    """Scales of the last axis stay with it where it stays; a shape that is made again was never another one."""
+    inner = new.args[0]
+    if isinstance(inner, Call) and is_call(inner, "reshape") and _same_shape(old, inner.args[0]):
+        return inner.args[0]
+    found = integers_of(inner)
+    if found is None and isinstance(inner, Call) and is_call(inner, "qnn.dequantize"):
+        # One scale is the same for any shape, also where only the program knows it.
+        if all(shape_of(one) in ((), (1,)) for one in inner.args[1:]):
+            moved = new.replace(args=(inner.args[0],))
+            return call("qnn.dequantize", moved, *inner.args[1:], axis=-1)
     if found is None or found.is_scalar:
         return _moved(old, new)
     before, after = shape_of(new.args[0]), shape_of(old)
     kept = after and found.axis == len(before) - 1 and before[-1] == after[-1]
     return found.real(new.replace(args=(found.data,)), len(after) - 1) if kept else None
+
+
+def _same_shape(one: RelayExpr, other: RelayExpr) -> bool:
+    shapes = shape_of(one), shape_of(other)
+    return shapes[0] == shapes[1] and all(isinstance(extent, int) for extent in shapes[0])
 
 
 def _concatenate(old: Call, new: Call) -> RelayExpr | None:

@@ -235,7 +235,7 @@ static int32_t set_in_place(TilewrightGraph* graph, int32_t index, const DLTenso
     return tw_fail("ValueError", "the input %s can be used in place only if it is compact, on %s and aligned to 64 bytes", name,
                    tw_device_name(&device, entry->tensor.device));
   }
-  if (graph->storages[entry->storage].is_written) {
+  if (graph->storages[entry->storage].is_written && !graph->storages[entry->storage].is_updated) {
     return tw_fail("ValueError", "the input %s cannot be used in place: the graph writes over its memory", name);
   }
   if (graph->storages[entry->storage].num_bytes > entry->num_bytes) {
@@ -414,6 +414,11 @@ int32_t tilewright_graph_input_storage(TilewrightGraph* graph, int32_t index) {
   const TwGraphEntry* entry = input_entry(graph, index);
   if (entry == NULL || graph->storages[entry->storage].is_written) return -1;
   return movable_storage(graph, entry);
+}
+
+int32_t tilewright_graph_updates_input(TilewrightGraph* graph, int32_t index) {
+  const TwGraphEntry* entry = input_entry(graph, index);
+  return entry != NULL && graph->storages[entry->storage].is_updated;
 }
 
 int32_t tilewright_graph_output_storage(TilewrightGraph* graph, int32_t index) {

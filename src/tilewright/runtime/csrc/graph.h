@@ -32,6 +32,7 @@ typedef struct {
   TilewrightObject* lent; /* the tensor whose memory an input reads in place; NULL: its own, or a caller's */
   bool is_input;     /* some entry of it is an input of the graph */
   bool is_written;   /* some entry of it is written by a function */
+  bool is_updated;   /* an input whose memory an output takes, as whoever built the graph asked for */
 } TwGraphStorage;
 
 typedef struct {

@@ -395,6 +395,19 @@ static int32_t plan_memory(TilewrightGraph* graph, const TwJson* root) {
   return 0;
 }
 
+/* The inputs whose memory outputs take. */
+static int32_t read_updated_inputs(TilewrightGraph* graph, const TwJson* root) {
+  const TwJson* nodes = attribute(root, "updated_inputs");
+  for (const TwJson* value = nodes != NULL ? nodes->first : NULL; value != NULL; value = value->next) {
+    int64_t node;
+    if (!tw_json_integer(value, graph->num_nodes - 1, &node) || graph->nodes[node].is_operator) {
+      return damaged("an input that is updated is no input node");
+    }
+    graph->storages[graph->entries[graph->nodes[node].first_entry].storage].is_updated = true;
+  }
+  return 0;
+}
+
 /* A node that runs nothing has its results in the memory of its arguments: each in the argument of its number or in the
    first one, or one result in which the arguments lie one after the other. */
 static int32_t check_view(const TilewrightGraph* graph, const TwGraphNode* node) {
@@ -505,6 +518,7 @@ int32_t tw_graph_read(TilewrightGraph* graph, const char* json, size_t size, Til
   if (status == 0) status = read_ranges(graph, root);
   if (status == 0) status = find_functions(graph, root, find, context);
   if (status == 0) status = plan_memory(graph, root);
+  if (status == 0) status = read_updated_inputs(graph, root);
   if (status == 0) status = fill_arguments(graph);
   tw_json_free(&document);
   return status;

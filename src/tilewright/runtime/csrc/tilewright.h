@@ -580,11 +580,16 @@ TILEWRIGHT_API int32_t tilewright_graph_node_output(TilewrightGraph* graph, int3
 /* Copies a tensor into an input. */
 TILEWRIGHT_API int32_t tilewright_graph_set_input(TilewrightGraph* graph, int32_t index, const DLTensor* from);
 
-/* Has an input read from memory of its device that the caller keeps alive and aligned to 64 bytes, until another is set. */
+/* Has an input read from memory of its device that the caller keeps alive and aligned to 64 bytes, until another is set. Where
+ * an output takes the memory of the input, a run writes there. */
 TILEWRIGHT_API int32_t tilewright_graph_set_input_zero_copy(TilewrightGraph* graph, int32_t index, const DLTensor* from);
 
 /* The same with a tensor object, of which the graph keeps a reference for as long as it reads from it. */
 TILEWRIGHT_API int32_t tilewright_graph_share_input(TilewrightGraph* graph, int32_t index, TilewrightObject* tensor);
+
+/* 1 if the graph was built so that an output takes the memory of the input: after a run the input has the output's value, and
+ * need not be set again. */
+TILEWRIGHT_API int32_t tilewright_graph_updates_input(TilewrightGraph* graph, int32_t index);
 
 /* Copies parameters, in the form of TVM's `save_param_dict`, into the inputs of their names; names that are no input are
  * left out. Sharing takes them from another graph instead, without a copy. */
@@ -720,7 +725,7 @@ TILEWRIGHT_API int32_t tilewright_session_set_input(TilewrightSession* session, 
 /* Copies a tensor of any device and strides into an input. */
 TILEWRIGHT_API int32_t tilewright_session_set_tensor(TilewrightSession* session, const char* name, const DLTensor* tensor);
 
-/* Inputs keep their values from run to run. */
+/* Inputs keep their values from run to run, but for those whose memory an output takes: they have its value after a run. */
 TILEWRIGHT_API int32_t tilewright_session_run(TilewrightSession* session);
 
 /* An output of the last run: a compact tensor in host memory, good until the next run or `tilewright_close`. NULL with an

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import Any, Final
 
 from tilewright.ir.expr import Call, IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
@@ -234,6 +235,21 @@ def _sample_points(axes: Iterable[IterVar]) -> list[dict[Var, int]]:
             for number, (var, extent) in enumerate(extents)
         },
     ]
+
+
+def steady_length(values: Iterable[PrimExpr], axes: Sequence[IterVar], axis: IterVar) -> int:
+    """The largest length such that no value changes within so many steps of the axis, aligned to it; the whole extent
+    where values depend on data."""
+    extent = extent_of(axis)
+    changes: set[int] = set()
+    try:
+        for value in values:
+            for point in _sample_points(axes):
+                found = [_Evaluate({**point, axis.var: step}).visit(value) for step in range(extent)]
+                changes |= {step for step in range(1, extent) if found[step] != found[step - 1]}
+    except _Unknown:
+        return extent
+    return gcd(extent, *changes)
 
 
 def reads_of(operation: ComputeOp) -> list[Read]:

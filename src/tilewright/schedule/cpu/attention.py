@@ -20,7 +20,7 @@ from tilewright.schedule.cpu.few_queries import (
     reads_few_queries,
 )
 from tilewright.schedule.cpu.loops import is_balanced
-from tilewright.schedule.cpu.machine import PARALLEL_WORK, current_cpu, lanes_of
+from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.schedule.cpu.tile_model import Tile, TileProblem, choose_tile
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.tensor import Tensor
@@ -97,7 +97,7 @@ class _Kernel:
         parts = _parts(heads, max(blocks, 1), cpu)
         each = -(-blocks // parts)
         work = heads * shape.queries * shape.keys * (shape.size + shape.value_size)
-        kind = "parallel" if work >= PARALLEL_WORK else "serial"
+        kind = "parallel" if work >= cpu.parallel_work else "serial"
         with builder.for_range(0, heads * parts, name="task", kind=kind) as task:
             number = operators.floordiv(task, parts)
             self.part = builder.let("part", operators.floormod(task, parts))

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tilewright.ir import operators
 from tilewright.ir.expr import PrimExpr, Select
-from tilewright.schedule.cpu.machine import PARALLEL_WORK, current_cpu, lanes_of
+from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import exp
@@ -119,7 +119,7 @@ class _FewQueries:
         self.largest = builder.allocate(self.dtype, (count,), name="largest")
         self.sums = builder.allocate(self.dtype, (count,), name="sums")
         work = self.heads * self.rows * shape.keys * (shape.size + shape.value_size)
-        kind = "parallel" if work >= PARALLEL_WORK and tasks > 1 else "serial"
+        kind = "parallel" if work >= self.cpu.parallel_work and tasks > 1 else "serial"
         with builder.for_range(0, tasks, name="task", kind=kind) as task:
             self.task = task
             number = builder.let("number", operators.floordiv(task, self.parts))

@@ -11,7 +11,7 @@ from tilewright.schedule.cpu.contraction import vector_position
 from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.injective import vectorize_inner
 from tilewright.schedule.cpu.loops import vector_factor
-from tilewright.schedule.cpu.machine import PARALLEL_WORK, lanes_of
+from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.cpu.row_reduction import (
     decided_vectors,
     partial_widths,
@@ -29,7 +29,7 @@ def has_enough_rows(
 ) -> bool:
     """True if there are rows for all cores, or too little work to be worth more than one."""
     work = root.work() + sum(materialized.work() for materialized in cone)
-    return work < PARALLEL_WORK or prod(extent_of(axis) for axis in rows) >= cpu.cores
+    return work < cpu.parallel_work or prod(extent_of(axis) for axis in rows) >= cpu.cores
 
 
 def schedule_fused_rows(
@@ -48,7 +48,7 @@ def schedule_fused_rows(
     rest = [axis for number, axis in enumerate(axes) if number not in positions]
     stage.reorder(*chosen, *rest)
     row = stage.fuse(*chosen) if len(chosen) > 1 else chosen[0]
-    if work >= PARALLEL_WORK and cpu.cores > 1:
+    if work >= cpu.parallel_work and cpu.cores > 1:
         stage.parallel(row)
     if root.is_reduction:
         _reduction_in_row(schedule, root, None, row, cpu)

@@ -10,16 +10,24 @@ be computed element by element. The iterations at the border have separate code.
 from __future__ import annotations
 
 from math import prod
+from typing import Final
 
 from tilewright.ir.expr import Call, IterVar, PrimExpr, Select, Var
 from tilewright.ir.functor import post_order
-from tilewright.schedule.cpu.access import constant_extent, extent_of, values_of
+from tilewright.schedule.cpu.access import constant_extent, extent_of, steady_length, values_of
 from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.loops import mark_remainder, run_parallel, vector_factor
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
+
+SHORTEST_VECTOR: Final = 128
+"""Bits of elements next to one another that are better computed in a vector of their own than fused with an axis that a
+condition depends on."""
+
+MOST_IN_BLOCK: Final = 64
+"""Channels of a block that is computed in pieces."""
 
 
 def conditions_of(materialized: MaterializedStage) -> list[PrimExpr]:
@@ -40,8 +48,9 @@ def _variables_of(conditions: list[PrimExpr]) -> set[Var]:
 
 def collapsible(materialized: MaterializedStage, axes: list[IterVar], lanes: int) -> int:
     """The number of trailing axes that can be fused: every load addresses them like a flat array, and no condition
-    depends on one of several that are longer than a vector."""
+    depends on one of several that are longer than the shortest vector."""
     count = 1
+    whole = min(lanes, SHORTEST_VECTOR // max(materialized.operation.output(0).dtype.bits, 8))
     reads = materialized.reads
     conditional = _variables_of(conditions_of(materialized))
     while count < len(axes):
@@ -50,7 +59,7 @@ def collapsible(materialized: MaterializedStage, axes: list[IterVar], lanes: int
         if constant_extent(outer) is None or extent is None:
             break
         together = prod(extent_of(axis) for axis in axes[-count:])
-        if together >= lanes and any(axis.var in conditional for axis in axes[-count - 1 :]):
+        if together >= whole and any(axis.var in conditional for axis in axes[-count - 1 :]):
             break
         steps = [(read.steps(outer, extent_of(outer)), read.steps(inner, extent)) for read in reads]
         apart = extent_of(outer) > 1
@@ -77,6 +86,13 @@ def vectorize_inner(
     extents = [constant_extent(axis) for axis in last]
     extent = prod(one for one in extents if one is not None) if None not in extents else None
     inner = stage.fuse(*last) if together > 1 else last[0]
+    pieces = _pieces(materialized, last) if wanted is None else 1
+    if pieces > 1:
+        # A vector that a condition holds for in part would be computed element by element.
+        piece, inner = stage.split(inner, nparts=pieces)
+        stage.unroll(piece)
+        stage.vectorize(inner)
+        return outer
     factor = vector_factor(extent, lanes)
     if wanted is not None and extent is not None and extent % wanted == 0:
         factor = wanted
@@ -92,6 +108,18 @@ def vectorize_inner(
     rest, inner = stage.split(inner, factor=factor)
     stage.vectorize(inner)
     return [*outer, (rest, count)]
+
+
+def _pieces(materialized: MaterializedStage, axes: list[IterVar]) -> int:
+    """How many pieces a block of channels has, of at least a vector each, for each of which conditions are the same: as
+    the operands of a concatenation."""
+    conditions = conditions_of(materialized)
+    extent = constant_extent(axes[-1])
+    if len(axes) > 1 or extent is None or extent > MOST_IN_BLOCK or not conditions:
+        return 1
+    length = steady_length(conditions, materialized.compute.axes, axes[-1])
+    is_vector = length * materialized.operation.output(0).dtype.bits >= SHORTEST_VECTOR
+    return extent // length if is_vector else 1
 
 
 def _vector_factors(extent: int, lanes: int) -> list[int]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from tilewright.ir.expr import IterVar
-from tilewright.schedule.cpu.machine import PARALLEL_WORK
 from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
@@ -60,7 +59,7 @@ def parallel_prefix(cpu: CPUDescription, counts: Sequence[int | None], work: int
     Loops are added until the load is balanced. Few large iterations are better than many small ones, because
     neighbouring iterations share data in the cache of one core.
     """
-    if work < PARALLEL_WORK or cpu.cores < 2:
+    if work < cpu.parallel_work or cpu.cores < 2:
         return 0
     total = 1
     for number, count in enumerate(assumed_counts(counts)):
@@ -87,10 +86,10 @@ def assumed_counts(counts: Sequence[int | None]) -> list[int]:
 def decided_prefix(cpu: CPUDescription, constructed: int, most: int, work: int) -> int:
     """How many of ``most`` outer loops to fuse into the parallel one: as many as balance the load (``constructed``),
     unless a tuner wants the outermost loop only, all of them, or none."""
-    if cpu.cores < 2 or most == 0 or work < PARALLEL_WORK // 4:
+    if cpu.cores < 2 or most == 0 or work < cpu.parallel_work // 4:
         return constructed
     chosen = decide(
-        "parallel", BALANCED, lambda: [OUTERMOST, EVERY, *([SERIAL] if work < 16 * PARALLEL_WORK else [])]
+        "parallel", BALANCED, lambda: [OUTERMOST, EVERY, *([SERIAL] if work < 16 * cpu.parallel_work else [])]
     )
     return {BALANCED: constructed, OUTERMOST: 1, EVERY: most, SERIAL: 0}[chosen]
 

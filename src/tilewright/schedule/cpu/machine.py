@@ -1,5 +1,4 @@
-"""What schedulers know about the machine: the CPU description of the current target, and the cost of a parallel
-region."""
+"""What schedulers know about the machine: the CPU description of the current target, and the cost of a store."""
 
 from __future__ import annotations
 
@@ -9,8 +8,6 @@ from tilewright.support.dtype import DataType
 from tilewright.target.cpu import CPUDescription, describe_cpu
 from tilewright.target.target import Target
 
-PARALLEL_WORK: Final = 65_536
-"""Operations below which a loop is not worth a parallel region, which costs about a microsecond."""
 STORE_WORK: Final = 4
 """The cost of storing one element, in operations."""
 

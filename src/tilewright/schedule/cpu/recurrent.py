@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tilewright.schedule.cpu.loops import PLANNED_CORES
-from tilewright.schedule.cpu.machine import PARALLEL_WORK, current_cpu, lanes_of
+from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.te.tensor import Tensor
 from tilewright.topi.nn.recurrent import RecurrentTiling
 from tilewright.topi.utils import get_const_tuple
@@ -24,4 +24,4 @@ def recurrent_tiling(given: Tensor, weight: Tensor) -> RecurrentTiling:
     limit = min(MOST_ROWS, max(1, cpu.vector_registers * 3 // 4 // each))
     rows = max(count for count in range(1, limit + 1) if batch % count == 0) if isinstance(batch, int) else 1
     shares = min(blocks, max(cpu.cores, PLANNED_CORES))
-    return RecurrentTiling(rows, shares, hidden * blocks * block * gates >= PARALLEL_WORK)
+    return RecurrentTiling(rows, shares, hidden * blocks * block * gates >= cpu.parallel_work)

@@ -256,7 +256,14 @@ def _slices_of_rows(
     if not fitting or panel_bytes > min(cpu.l2_bytes // 2, image_bytes):
         return None
     if producers:
-        tiles = fitting[0]
+        # What neighbouring slices share is computed twice: they are as large as L1 and the number of cores allow.
+        enough = [
+            size
+            for size in fitting
+            if count // size >= max(cpu.cores, PLANNED_CORES)
+            and image_bytes * (size + least) // count <= cpu.l1d_bytes * 3 // 4
+        ]
+        tiles = max(enough, default=fitting[0])
         fits = count // tiles >= cpu.cores and image_bytes * 2 * tiles // count <= cpu.l2_bytes // 2
     else:
         sizes_of_slices = (

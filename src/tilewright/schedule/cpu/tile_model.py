@@ -18,10 +18,6 @@ from typing import Final
 from tilewright.target.cpu import CPUDescription
 
 LOADS_A_CYCLE: Final = 1.7
-L2_BYTES_A_CYCLE: Final = 16
-"""The measured L2 bandwidth of a loop of multiply-adds."""
-MEMORY_BYTES_A_CYCLE: Final = 6
-"""The bandwidth of one core from beyond L2 while it computes."""
 STEP_OVERHEAD: Final = 0.3
 """Loop overhead of a step, in cycles."""
 SHARPNESS: Final = 6
@@ -31,7 +27,8 @@ TAIL_PENALTY: Final = 1.01
 """The penalty for a second copy of the kernel, for the partial tile at the end of an axis."""
 MOST_ROWS: Final = 30
 MOST_ROWS_OF_UNKNOWN: Final = 6
-"""Rows of a tile along an axis of dynamic extent. What more rows leave over would be computed in more small tiles."""
+"""Rows of a tile along an axis of dynamic extent, unless more are needed to hide the latency of multiply-adds. What
+more rows leave over would be computed in more small tiles."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +89,12 @@ def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
     counts = (1, 2, 4) if cpu.groups_registers else range(1, 5)  # registers are grouped by powers of two
     widths = [count * lanes for count in counts if (count - 1) * lanes < columns]
     panels = range(1, min(4 if problem.panels is None else problem.panels, 4) + 1)
-    inner = _sizes(problem.rows[0], MOST_ROWS if problem.columns is not None else MOST_ROWS_OF_UNKNOWN)
-    outer = _sizes(problem.rows[1], 8)
+    most = MOST_ROWS if problem.columns is not None else MOST_ROWS_OF_UNKNOWN
+    in_flight = max(cpu.fma_units, 1) * cpu.fma_latency
+    if problem.rows[0] is None:
+        most = max(MOST_ROWS_OF_UNKNOWN, min(most, in_flight) if problem.shares_panel else 0)
+    inner = _sizes(problem.rows[0], most)
+    outer = _sizes(problem.rows[1], 8 if problem.rows[1] is not None else MOST_ROWS_OF_UNKNOWN)
     for width, panel, one, other in product(widths, panels, inner, outer):
         vectors, rows = width // lanes * panel, one * other
         # A tile covers either a wide panel or several panels, not both; and of several panels not only a part, whose
@@ -101,6 +102,8 @@ def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
         if panel > 1 and (width > lanes or width < columns):
             continue
         if other > 1 and one < (problem.rows[0] or one):
+            continue
+        if problem.rows[0] is None and one > MOST_ROWS_OF_UNKNOWN and rows * vectors > in_flight:
             continue
         needed = rows * vectors + _beside(cpu, problem, rows, vectors, panel > 1)
         if needed <= cpu.vector_registers or rows * vectors == 1:
@@ -122,7 +125,7 @@ def _beside(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int, 
 
 def _sizes(extent: int | None, most: int) -> range:
     if extent is None:
-        return range(1, min(most, MOST_ROWS_OF_UNKNOWN) + 1)
+        return range(1, most + 1)
     return range(1, min(max(extent, 1), most) + 1)
 
 
@@ -170,10 +173,10 @@ def _step(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int, se
     streamed = 0.0
     panel_bytes = vectors * cpu.vector_bits // 8
     if problem.shares_panel and panel_bytes * problem.steps > cpu.l1d_bytes // 2:
-        streamed = panel_bytes / L2_BYTES_A_CYCLE
+        streamed = panel_bytes / cpu.l2_bytes_per_cycle
         if problem.rows[0] is None and panel_bytes * problem.steps > cpu.l2_bytes * 3 // 4:
             # Few rows of an open extent share a panel: each tile loads it from memory again.
-            streamed = panel_bytes / MEMORY_BYTES_A_CYCLE
+            streamed = panel_bytes / cpu.memory_bytes_per_cycle
     # Where loads and addresses are instructions of their own, they are issued beside the multiply-adds.
     issued = 0.0
     if not (cpu.has_vector_offsets or cpu.groups_registers):

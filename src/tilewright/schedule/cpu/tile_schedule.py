@@ -23,7 +23,7 @@ from tilewright.schedule.cpu.loops import (
     mark_remainder,
     parallel_prefix,
 )
-from tilewright.schedule.cpu.machine import PARALLEL_WORK, lanes_of
+from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
@@ -157,7 +157,7 @@ def _needs_chunks(axes: Sequence[IterVar], position: int, cpu: CPUDescription, w
     others = [
         axis for number, axis in enumerate(axes) if number != position and constant_extent(axis) is None
     ]
-    return work >= PARALLEL_WORK and cpu.cores > 1 and len(others) < 2
+    return work >= cpu.parallel_work and cpu.cores > 1 and len(others) < 2
 
 
 def has_likely(materialized: MaterializedStage) -> bool:
@@ -175,12 +175,16 @@ def _calls(materialized: MaterializedStage) -> set[str]:
     }
 
 
-def _adds_integers_apart(materialized: MaterializedStage, cpu: CPUDescription) -> bool:
-    """True if another instruction adds the products of packed integers, in an order that LLVM may change."""
+def _takes_registers_for_integers(materialized: MaterializedStage, cpu: CPUDescription) -> bool:
+    """True if products of packed integers take a register each beside the accumulators, which LLVM may fill for several
+    steps in advance: where another instruction adds them, and where the unsigned factor cannot be an operand in
+    memory."""
     names = _calls(materialized)
-    if cpu.family != "x86" or not names & {"tir.dot_int16", "tir.dot_uint8_int8", "tir.dot_int8_int8"}:
+    if cpu.family != "x86":
         return False
-    return "tir.dot_int16" in names or not cpu.features & {"avx512vnni", "avxvnni", "avxvnniint8"}
+    if "tir.dot_int16" in names:
+        return not cpu.features & {"avx512vnni", "avxvnni"}
+    return bool(names & {"tir.dot_uint8_int8", "tir.dot_int8_int8"})
 
 
 def _tile_order(found: Contraction, positions: Sequence[int]) -> list[int]:
@@ -392,8 +396,8 @@ def _reduce_in_tile(
         most = MOST_UNROLLED if found.shares_panel else MOST_UNROLLED_OF_WINDOWS
         if cpu.holds_broadcasts:
             most = 0  # LLVM would load the broadcasts of several steps first, and spill them
-        if (extent or 0) > SHORTEST_LOOP and _adds_integers_apart(materialized, cpu):
-            most = 0  # LLVM would add the products of several steps first, and spill them
+        if (extent or 0) > SHORTEST_LOOP and _takes_registers_for_integers(materialized, cpu):
+            most = 0  # LLVM would begin with the factors or the products of several steps, and spill them
         if cpu.loads_scalars_together:
             most = min(most, lanes * vectors)  # one vector of scalars per row
         operations = vectors // (-(-sizes[found.vector] // lanes) if cpu.groups_registers else 1)

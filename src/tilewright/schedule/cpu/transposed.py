@@ -22,7 +22,6 @@ from tilewright.schedule.cpu.reduction import tile_problem, tile_sizes
 from tilewright.schedule.cpu.tagged import schedule_of, storing_stage
 from tilewright.schedule.cpu.tile_model import choose_tile, tile_cycles
 from tilewright.schedule.cpu.tile_schedule import tile_stages
-from tilewright.schedule.cpu.winograd_model import BYTES_A_CYCLE
 from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule
@@ -125,7 +124,7 @@ def _chosen_blocks(phases: Sequence[MaterializedStage], cpu: CPUDescription) -> 
         imbalance = -(-units // cpu.cores) * cpu.cores / units
         materialized_bytes = len(phases) * blocks.rows * blocks.group * width * inner * size
         spilled = SPILLED if materialized_bytes > cpu.l2_bytes // 4 else 1.0
-        cycles = arithmetics[blocks.group] + weight_bytes * lines / BYTES_A_CYCLE
+        cycles = arithmetics[blocks.group] + weight_bytes * lines / cpu.memory_bytes_per_cycle
         return cycles * imbalance * spilled, -blocks.rows, blocks.group
 
     arithmetics = {group: arithmetic(group) for group in range(1, outer + 1) if outer % group == 0}

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from tilewright.ir import operators
 from tilewright.ir.expr import PrimExpr, Select
-from tilewright.schedule.cpu.machine import PARALLEL_WORK, current_cpu, lanes_of
+from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
@@ -97,6 +97,7 @@ class _Kernel(ABC):
             self.lanes, self.vectors = extents.block, 1
         self.depth = extents.words * extents.fields
         self.prefetches, self.line = cpu.has_prefetch, cpu.cache_line_bytes
+        self.parallel_work = cpu.parallel_work
 
     @property
     def spans(self) -> int:
@@ -116,7 +117,7 @@ class _Kernel(ABC):
         self.zeros = ins[3] if len(ins) > 3 else None
         self._prepare(ins[0])
         work = self.all_rows * extents.units * self.depth
-        kind = "parallel" if work >= PARALLEL_WORK and extents.blocks > 1 else "serial"
+        kind = "parallel" if work >= self.parallel_work and extents.blocks > 1 else "serial"
         with builder.for_range(0, extents.blocks, name="block", kind=kind) as block:
             whole, rest = divmod(self.all_rows, self.rows)
             if whole > 1:
@@ -134,7 +135,7 @@ class _Kernel(ABC):
         builder = self.builder
         self._allocate()
         work = self.all_rows * self.depth
-        kind = "parallel" if self.all_rows > 1 and work >= PARALLEL_WORK else "serial"
+        kind = "parallel" if self.all_rows > 1 and work >= self.parallel_work else "serial"
         with builder.for_range(0, self.all_rows, name="row", kind=kind) as row:
             numbers = builder.allocate("float32", (self.depth,), name="numbers", scope="global")
             start = row * self.extents.depth

@@ -33,6 +33,8 @@ from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
 from tilewright.topi.tag import WINOGRAD
 
+COLUMNS: Final = 5
+"""The position of a tile's column among the axes of the product."""
 BLOCKS_TO_TRY: Final = 16
 """Of the blocks, as the model ranks them, those that a tuner may choose from."""
 
@@ -78,7 +80,12 @@ def _schedule_blocks(schedule: Schedule, stages: Stages, result: Stage, cpu: CPU
     row, down = result.split(within, factor=tile)
     column, right = result.split(width, factor=tile)
     group, member = result.split(outer, factor=blocks.group)
-    result.reorder(batch, block, group, member, row, column, down, right, inner)
+    vectors: list[Any] = []
+    if _vectors_of_block(stages, cpu) > 1:
+        # Tiles of one vector: those of a whole block would not fit in the registers.
+        vector, inner = result.split(inner, factor=lanes_of(cpu, stages.back.op.output(0).dtype))
+        vectors.append(vector)
+    result.reorder(batch, block, group, member, *vectors, row, column, down, right, inner)
     _unroll_and_vectorize(result, [down, right], inner)
     if blocks.inputs_first:
         if constant_extent(height) is None:
@@ -98,15 +105,16 @@ def _schedule_blocks(schedule: Schedule, stages: Stages, result: Stage, cpu: CPU
         stage.set_scope("local")
         _unroll_and_vectorize(stage, stage.op.axis[:2], stage.op.axis[-1])
     _schedule_inputs(stages, blocks.inputs_first)
-    local = _schedule_product(schedule, stages.product, blocks.group, result, place, cpu)
+    local, has_remainder = _schedule_product(schedule, stages.product, blocks.group, result, place, cpu)
     computed = [stages.gathered, stages.halfway, local, stages.product, stages.back_rows, stages.back]
     if not blocks.inputs_first:
         computed.append(stages.transformed)
     for stage in computed:
         # Past the last tile everything is computed from zeros, which is what is gathered outside of the image.
         _, _, _, images, rows, columns, _ = stage.op.axis
-        # The product of open extent computes what its tiles of columns leave over in smaller tiles instead.
-        is_cut = constant_extent(width) is None and stage in (local, stages.product)
+        # The product computes what its tiles of columns leave over in a smaller tile instead: past the last column it
+        # would read and write outside of its buffers.
+        is_cut = has_remainder and stage in (local, stages.product)
         stage.overcompute(images, rows, *([] if is_cut else [columns]))
 
 
@@ -131,7 +139,8 @@ def _schedule_inputs(stages: Stages, in_parallel: bool) -> None:
 
 def _schedule_product(
     schedule: Schedule, stage: Stage, group: int, result: Stage, place: Any, cpu: CPUDescription
-) -> Stage:
+) -> tuple[Stage, bool]:
+    """The stage of the sums in registers, and whether register tiles may leave columns over."""
     (local,) = schedule.cache_write([stage.op.output(0)], "local")
     materialized = next(
         materialized
@@ -147,15 +156,30 @@ def _schedule_product(
     sizes = tile_sizes(materialized, found, lanes, inside, group)
     tile_stages(stage, schedule[local], materialized, found, sizes, inside, within=True)
     stage.compute_at(result, place)
-    return schedule[local]
+    columns = constant_extent(materialized.compute.axes[COLUMNS])
+    return schedule[local], columns is None or columns % sizes[COLUMNS] != 0
+
+
+def _vectors_of_block(stages: Stages, cpu: CPUDescription) -> int:
+    """Vectors of sums in a block of output channels: several for packed lanes, whose blocks are those of 8-bit data."""
+    sums = stages.convolution.op.output(0).dtype
+    if stages.transformed.op.output(0).dtype.bits == sums.bits:
+        return 1
+    return -(-extent_of(stages.convolution.op.axis[-1]) // lanes_of(cpu, sums))
 
 
 def _chosen_blocks(stages: Stages, cpu: CPUDescription) -> Blocks:
     """The blocks that the model chooses for the sizes of the stages, unless a tuner wants others of the good ones."""
     inputs, block = (extent_of(stages.transformed.op.axis[number]) for number in (2, 6))
     batch, outer, height, width, lanes = (extent_of(axis) for axis in stages.convolution.op.axis)
-    size = stages.convolution.op.output(0).dtype.bits // 8
-    convolution = Convolution(batch, inputs * block, outer * lanes, height, width, lanes, size)
+    size, sum_size = (
+        stage.op.output(0).dtype.bits // 8 for stage in (stages.transformed, stages.convolution)
+    )
+    convolution = Convolution(
+        *(batch, inputs * block, outer * lanes, height, width, lanes, size, sum_size),
+        vectors=_vectors_of_block(stages, cpu),
+        products=sum_size // size,
+    )
     tile = extent_of(stages.back.op.axis[0])
     if constant_extent(stages.convolution.op.axis[2]) is None:
         return winograd_blocks_of_open_height(cpu, convolution, tile)

@@ -6,7 +6,7 @@ element costs a few vector operations; what does not fit in L2 is paid for by th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,8 +18,6 @@ DIRECT_EFFICIENCY: Final = 0.85
 """Measured shares of the peak rate of multiply-adds."""
 TRANSFORM_CYCLES: Final = 2.5
 """Cycles to transform one vector."""
-BYTES_A_CYCLE: Final = 6.0
-"""The bandwidth of one core from beyond L2 while it computes."""
 BETTER: Final = 1.15
 """How much faster a larger tile must be than a smaller one: its weights take more memory, and its error is larger."""
 LARGEST_WEIGHTS: Final = 32 << 20
@@ -32,7 +30,9 @@ WORTH_IT: Final = 1.2
 @dataclass(frozen=True)
 class Convolution:
     """Sizes of a convolution of stride one with a kernel of three by three taps; ``height`` and ``width`` are the
-    result's."""
+    result's, and ``lanes`` the channels of a block of it, of so many ``vectors``. ``element_bytes`` are those of
+    transformed inputs and weights. A lane of an instruction adds ``products`` of transformed numbers, or
+    ``direct_products`` of those that the convolution is given."""
 
     batch: int
     inputs: int
@@ -41,6 +41,15 @@ class Convolution:
     width: int
     lanes: int
     element_bytes: int = 4
+    sum_bytes: int = 4
+    vectors: int = 1
+    products: int = 1
+    direct_products: int = 1
+
+    @property
+    def vector_lanes(self) -> float:
+        """Sums that a vector holds."""
+        return self.lanes / self.vectors
 
 
 @dataclass(frozen=True)
@@ -54,10 +63,14 @@ class Blocks:
 
 
 def choose_winograd_tile(
-    cpu: CPUDescription, convolution: Convolution, largest: int, instead_of: Convolution | None = None
+    cpu: CPUDescription,
+    convolution: Convolution,
+    largest: int,
+    instead_of: Convolution | None = None,
+    tiles: Sequence[int] = TILES,
 ) -> int | None:
-    """The tile of outputs, at most ``largest``, with which the convolution is fastest; None if that is without any, or
-    slower than the direct computation of another that it would stand for."""
+    """The tile of outputs, one of ``tiles`` of at most ``largest``, with which the convolution is fastest; None if that
+    is without any, or slower than the direct computation of another that it would stand for."""
     if (
         not convolution.batch
         * convolution.height
@@ -69,8 +82,8 @@ def choose_winograd_tile(
     direct = _direct_cycles(cpu, instead_of or convolution)
     best: int | None = None
     limit = direct / WORTH_IT
-    for tile in TILES:
-        if tile > largest or (tile > TILES[0] and _weight_bytes(convolution, tile) > LARGEST_WEIGHTS):
+    for tile in tiles:
+        if tile > largest or (tile > tiles[0] and _weight_bytes(convolution, tile) > LARGEST_WEIGHTS):
             break
         cycles = choose_winograd_blocks(cpu, convolution, tile)[1]
         if cycles < limit:
@@ -85,8 +98,9 @@ def _weight_bytes(convolution: Convolution, tile: int) -> int:
 def _direct_cycles(cpu: CPUDescription, convolution: Convolution) -> float:
     channels = convolution.inputs * convolution.outputs
     products = 9 * convolution.batch * convolution.height * convolution.width * channels
-    rate = convolution.lanes * max(cpu.fma_units, 1) * DIRECT_EFFICIENCY
-    return (products / rate + 9 * channels * convolution.element_bytes / BYTES_A_CYCLE) / cpu.cores
+    rate = convolution.vector_lanes * convolution.direct_products * max(cpu.fma_units, 1) * DIRECT_EFFICIENCY
+    weight_bytes = channels * 9 * convolution.sum_bytes // convolution.direct_products
+    return (products / rate + weight_bytes / cpu.memory_bytes_per_cycle) / cpu.cores
 
 
 def choose_winograd_blocks(cpu: CPUDescription, convolution: Convolution, tile: int) -> tuple[Blocks, float]:
@@ -128,19 +142,19 @@ def _cycles(cpu: CPUDescription, convolution: Convolution, tile: int, blocks: Bl
     tiles = convolution.batch * rows * columns
     row_blocks = convolution.batch * rows // blocks.rows
     groups = -(-convolution.outputs // convolution.lanes // blocks.group)
-    size, lanes = convolution.element_bytes, convolution.lanes
-    position_bytes = positions * size * columns * blocks.rows
+    elements = positions * columns * blocks.rows
     weight_bytes = _weight_bytes(convolution, tile)
-    input_bytes = position_bytes * convolution.inputs
-    group_bytes = position_bytes * lanes * blocks.group
+    input_bytes = elements * convolution.inputs * convolution.element_bytes
+    group_bytes = elements * convolution.lanes * blocks.group * convolution.sum_bytes
     cache = cpu.l2_bytes
 
     products = positions * tiles * convolution.inputs * convolution.outputs
-    # A group of one vector leaves registers idle: each loaded input is multiplied only once.
+    # A group of one block leaves registers idle: each loaded input is multiplied only once.
     efficiency = PRODUCT_EFFICIENCY * (0.75 if blocks.group == 1 else 1.0)
-    cycles = products / (lanes * max(cpu.fma_units, 1) * efficiency)
-    vectors = tiles * positions * (convolution.inputs + convolution.outputs) / lanes
-    cycles += vectors * TRANSFORM_CYCLES
+    rate = convolution.vector_lanes * convolution.products * max(cpu.fma_units, 1)
+    cycles = products / (rate * efficiency)
+    in_vectors = convolution.inputs * convolution.element_bytes / convolution.sum_bytes + convolution.outputs
+    cycles += tiles * positions * in_vectors / convolution.vector_lanes * TRANSFORM_CYCLES
     # Weights are streamed once per block, inputs once per group, unless they stay in cache.
     fits = weight_bytes + input_bytes + group_bytes <= cache
     traffic = weight_bytes * (1 if fits else row_blocks)
@@ -150,7 +164,7 @@ def _cycles(cpu: CPUDescription, convolution: Convolution, tile: int, blocks: Bl
         traffic += input_bytes * row_blocks * (1 + groups)
     if group_bytes > cache // 4:
         traffic += 2 * group_bytes * row_blocks * groups
-    cycles += traffic / BYTES_A_CYCLE
+    cycles += traffic / cpu.memory_bytes_per_cycle
     units = row_blocks * (groups if blocks.inputs_first else 1)
     return cycles * -(-units // cpu.cores) / units
 

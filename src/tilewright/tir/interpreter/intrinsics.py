@@ -237,6 +237,23 @@ def _is_null(compiler: ExpressionCompiler, call: Call) -> Run:
     return lambda frame: value(frame) is None
 
 
+@_register("same_address")
+def _same_address(compiler: ExpressionCompiler, call: Call) -> Run:
+    first, second = (compiler.visit(argument) for argument in call.args)
+
+    def same(frame: Frame) -> bool:
+        one, other = first(frame), second(frame)
+        if not (isinstance(one, Pointer) and isinstance(other, Pointer)):
+            return one is other
+        return _address(one) == _address(other)
+
+    return same
+
+
+def _address(pointer: Pointer) -> int:
+    return int(pointer.memory.data.ctypes.data) + pointer.byte_offset
+
+
 @_register("vectorlow", "vectorhigh")
 def _half(compiler: ExpressionCompiler, call: Call) -> Run:
     value, lanes = compiler.visit(call.args[0]), call.dtype.lanes

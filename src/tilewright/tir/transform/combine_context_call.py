@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.ir.expr import Call, PrimExpr, Var
+from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
+from tilewright.support.node import Node
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import For, ForKind, LetStmt, Stmt
@@ -40,7 +42,7 @@ class _Combine(ScopedMutator):
         )
 
     def visit_call(self, node: Call) -> PrimExpr:
-        if getattr(node.op, "name", "") != "tir.tvm_thread_context":
+        if not _is_context(node):
             return node.map_children(self.visit)
         call = self.visit(node.args[0])
         for known, variable in self.contexts:
@@ -51,6 +53,10 @@ class _Combine(ScopedMutator):
         return variable
 
 
+def _is_context(node: Node) -> bool:
+    return isinstance(node, Call) and getattr(node.op, "name", "") == "tir.tvm_thread_context"
+
+
 @dataclass(frozen=True)
 class CombineContextCall(PrimFuncPass):
     """Bind each thread context once."""
@@ -58,4 +64,7 @@ class CombineContextCall(PrimFuncPass):
     name = "tir.CombineContextCall"
 
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
+        # Looking for a context visits what is shared once; few functions have one.
+        if not any(_is_context(part) for part in post_order(function.body)):
+            return function
         return function.with_body(_Combine().scope(function.body))

@@ -6,7 +6,7 @@ closure is the function with values for these. A function that is called by its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ from tilewright.relay.analysis import free_vars
 from tilewright.relay.analysis.symbolic_types import has_constant_shape
 from tilewright.relay.backend.vm.assembler import Assembler, Label
 from tilewright.relay.backend.vm.kernels import Kernel, Kernels
+from tilewright.relay.backend.vm.overwriting import overwriting_calls
 from tilewright.relay.dimension_names import all_dimension_names
 from tilewright.relay.expr import (
     Call,
@@ -63,9 +64,19 @@ class _Task:
 class ProgramBuilder:
     """Compiles the functions of a module, whose operators are in primitive functions."""
 
-    def __init__(self, module: IRModule, prefix: str, device_of: Callable[[RelayExpr], int]) -> None:
+    def __init__(
+        self,
+        module: IRModule,
+        prefix: str,
+        device_of: Callable[[RelayExpr], int],
+        in_place: Mapping[str, str] | None = None,
+    ) -> None:
         self.module = module
         self.device_of = device_of
+        main = module["main"]
+        assert isinstance(main, Function)
+        self.overwriting = overwriting_calls(main, device_of, in_place or {})
+        """The calls of kernels whose result takes the memory of an argument, with the argument's place."""
         self.kernels = Kernels(prefix)
         self.constants: list[NDArray] = []
         self.texts: list[str] = []
@@ -414,6 +425,11 @@ class _FunctionBuilder:
         ]
         if kernel.is_copy:
             return self.copy(inputs[0], self.program.device_of(call.args[0]), device)
+        overwritten = self.program.overwriting.get(call)
+        if overwritten is not None:
+            result = arguments[overwritten]
+            self.code.emit(Opcode.INVOKE_PACKED, kernel.number, 1, (*inputs, result))
+            return result
         shapes = self.result_shapes(kernel, inputs, device)
         if kernel.is_view:
             shape = shapes[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from tilewright.ir.transform import Sequential
 from tilewright.relay import transform
 from tilewright.relay.backend.executor import CompilingExecutor, ordered_arguments
 from tilewright.relay.backend.external.code import compile_external
-from tilewright.relay.backend.kernel_units import compile_kernels, compile_shape_functions
+from tilewright.relay.backend.kernel_units import compile_kernels
 from tilewright.relay.backend.preparation import Params, as_module, owned, prepared
 from tilewright.relay.backend.targets import BuildTargets, build_targets, devices_of
 from tilewright.relay.backend.vm.codegen import ProgramBuilder
@@ -23,22 +23,30 @@ from tilewright.relay.infer import infer_module
 from tilewright.relay.pipeline import fusing_passes
 from tilewright.runtime.vm import Executable, VirtualMachine
 from tilewright.runtime.vm_program import VMProgram
+from tilewright.support.collection import rare_collection
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room
 
 
 def compile(
-    mod: IRModule | Function, target: Any = None, target_host: Any = None, params: Params | None = None
+    mod: IRModule | Function,
+    target: Any = None,
+    target_host: Any = None,
+    params: Params | None = None,
+    *,
+    in_place: Mapping[str, str] | None = None,
 ) -> Executable:
     """Compile a module for the virtual machine. ``params`` gives values to parameters of ``main`` by name.
 
-    ``target`` is a target, or a dictionary from devices to targets, as for ``relay.build``.
+    ``target`` is a target, or a dictionary from devices to targets, and ``in_place`` names outputs that take the memory
+    of an input, both as for ``relay.build``. A call overwrites such an argument: the output is the same array.
     """
     compiler = VMCompiler()
     if params:
         compiler.set_params(params)
-    compiler.lower(as_module(mod), target, target_host)
-    compiler.codegen()
+    with rare_collection():
+        compiler.lower(as_module(mod), target, target_host, in_place)
+        compiler.codegen()
     return compiler.get_exec()
 
 
@@ -80,12 +88,18 @@ class VMCompiler:
             # The device of a value follows from types.
             return normal if targets.is_single else infer_module(normal), {}
 
-    def lower(self, mod: IRModule | Function, target: Any = None, target_host: Any = None) -> None:
+    def lower(
+        self,
+        mod: IRModule | Function,
+        target: Any = None,
+        target_host: Any = None,
+        in_place: Mapping[str, str] | None = None,
+    ) -> None:
         """Make instructions, and find the kernels that they call."""
         targets = build_targets(target, target_host)
         module, _ = self.optimize(mod, target, target_host)
         with recursion_room(), targets.default:
-            builder = ProgramBuilder(module, "tvmgen_default", devices_of(module, targets))
+            builder = ProgramBuilder(module, "tvmgen_default", devices_of(module, targets), in_place)
             program = builder.build()
         self._program = replace(program, constants=owned(program.constants, self._params))
         self._builder, self._targets, self._executable = builder, targets, None
@@ -99,9 +113,8 @@ class VMCompiler:
             name: (function, targets.of(kernels.devices[name]))
             for name, function in kernels.functions.items()
         }
-        units, _ = compile_kernels(chosen, host)
-        shapes = compile_shape_functions(kernels.shape_functions, host)
-        library = link([*units.values(), *shapes.values()], host)
+        units, _ = compile_kernels(chosen, host, kernels.shape_functions)
+        library = link(list(units.values()), host)
         external = compile_external(kernels.external, host)
         for part in external.modules:
             library.import_module(part)

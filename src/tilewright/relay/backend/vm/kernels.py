@@ -87,7 +87,7 @@ class Kernels:
             symbol = external_symbol(function)
             self.external[symbol] = function
             return Kernel(self._add(symbol, label), results, copied, shape, False, False)
-        view, copy = _is_view(function), is_device_copy(function)
+        view, copy = is_view(function), is_device_copy(function)
         number = -1
         if not view and not copy:
             self.functions[name] = function
@@ -106,7 +106,7 @@ class Kernels:
         return len(self.table) - 1
 
 
-def _is_view(function: Function) -> bool:
+def is_view(function: Function) -> bool:
     """True if a primitive function only gives its argument another shape."""
     body: RelayExpr = function.body
     if isinstance(body, Var):

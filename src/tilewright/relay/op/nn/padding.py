@@ -115,7 +115,8 @@ def pad_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 def pad_layouts(
     attrs: Any, offered: Sequence[MaybeLayout], original: Sequence[MaybeLayout], types: Sequence[Any]
 ) -> Layouts:
-    """The data may have any layout that splits no axis to which something is added."""
+    """The data may have any layout that splits no axis to which something is added, or into blocks of which whole ones
+    are added."""
     home, new = original[0], offered[0] if offered else None
     rest = tuple(original[1:])
     unchanged = Layouts((home, *rest), (home,), attrs)
@@ -124,15 +125,20 @@ def pad_layouts(
     widths = dict(zip(home.primal_axes(), attrs.pad_width, strict=True))
     if sorted(new.primal_axes()) != sorted(widths):
         return unchanged
+    extents = dict(zip(home.primal_axes(), dims(types[0]), strict=True))
     moved = []
     for place in range(len(new)):
         axis = new[place]
-        width = widths[axis.upper()]
-        if new.factor_of(axis) > 0:
-            if tuple(width) != (0, 0):
+        width = tuple(widths[axis.upper()])
+        factor = new.factor_of(axis)
+        if factor > 0 and width != (0, 0):
+            extent = extents[axis.upper()]
+            if getattr(attrs, "pad_mode", "") != "constant" or not isinstance(extent, int):
                 return unchanged
-            width = (0, 0)
-        moved.append(tuple(width))
+            if any(amount % factor for amount in (extent, *width)):
+                return unchanged
+            width = (width[0] // factor, width[1] // factor) if axis.isupper() else (0, 0)
+        moved.append(width)
     return Layouts((new, *rest), (new,), attrs.replace(pad_width=tuple(moved)))
 
 

@@ -29,9 +29,10 @@ from tilewright.relay.op.nn.convolution_rules import convolve, out_layout
 from tilewright.relay.op.nn.layout_conversion import converted, converted_array
 from tilewright.relay.op.nn.windows import per_axis
 from tilewright.relay.op.shapes import dims, known, tensor
+from tilewright.support.errors import OpAttributeInvalid
 from tilewright.te.tensor import Tensor
 from tilewright.topi.nn.convolution import conv
-from tilewright.topi.nn.winograd_util import winograd_matrices
+from tilewright.topi.nn.winograd_util import integer_winograd_transforms, winograd_matrices
 from tilewright.topi.utils import const_matrix
 
 _ROWS_AT_ONCE: Final = 4096
@@ -93,11 +94,18 @@ def contrib_conv2d_winograd_weight_transform(weight: RelayExpr, tile_size: int) 
 
 def _restored(attrs: Any, weight: Any) -> Any:
     """The weight OIHW of a transformed one."""
+    size = per_axis(attrs.kernel_size, 2, "kernel_size")[0]
+    tile = weight.shape[0] - size + 1
+    is_integer = weight.ndim == 6
+    if is_integer:
+        weight = weight.swapaxes(4, 5).reshape(*weight.shape[:3], -1, weight.shape[4])
     if weight.ndim == 5:
         weight = weight.swapaxes(3, 4).reshape(*weight.shape[:2], -1, weight.shape[3])
-    size = per_axis(attrs.kernel_size, 2, "kernel_size")[0]
-    g = np.linalg.pinv(winograd_matrices(weight.shape[0] - size + 1, size)[2])
-    return np.einsum("ha,wb,aboi->oihw", g, g, weight.astype(np.float64))
+    g = np.linalg.pinv(
+        integer_winograd_transforms(tile).g if is_integer else winograd_matrices(tile, size)[2]
+    )
+    made = np.einsum("ha,wb,aboi->oihw", g, g, weight.astype(np.float64))
+    return np.rint(made) if is_integer else made
 
 
 def _convolved(attrs: Any, data: Any, kernel: Any, plain: str) -> Any:
@@ -130,6 +138,10 @@ def _unpacked(weight: Tensor) -> Tensor:
     """A transformed weight as (n, n, O, I), also if it was packed in blocks of outputs (n, n, O/o, I, o)."""
     if len(weight.shape) == 4:
         return weight
+    if len(weight.shape) == 6:
+        raise OpAttributeInvalid(
+            "Winograd filtering of integers has a kernel for blocked channels on CPUs only"
+        )
     size, _, outer, inputs, block = weight.shape
     made: Tensor = te.compute(
         (size, size, outer * block, inputs),
@@ -188,7 +200,8 @@ def contrib_conv2d_winograd_without_weight_transform(
     out_dtype: str = "",
 ) -> Call:
     """The convolution with a weight from ``contrib_conv2d_winograd_weight_transform``, as it is or packed in blocks of
-    outputs, (n, n, O/o, I, o)."""
+    outputs, (n, n, O/o, I, o). Of 8-bit data with a weight in int16 that was transformed in integers, it is in lanes of
+    two inputs: (n, n, O/o, I/2, o, 2)."""
     attrs = Conv2DWinogradAttrs(
         tile_size=tile_size,
         **spatial_attributes(2, strides, padding, dilation, channels, kernel_size),

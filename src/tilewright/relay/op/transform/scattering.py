@@ -86,6 +86,7 @@ _SCATTER = define(
     compute=lambda attrs, inputs, out_type: [topi.scatter(inputs[0], inputs[1], inputs[2], attrs.axis)],
     reference=lambda attrs, *arrays: _scattered(attrs.axis, "update", *arrays),
     kind=OpPattern.OPAQUE,
+    updated_argument=0,
     level=10,
     description="Data with elements replaced along an axis.",
 )
@@ -104,6 +105,7 @@ _SCATTER_ADD = define(
     compute=lambda attrs, inputs, out_type: [topi.scatter_add(inputs[0], inputs[1], inputs[2], attrs.axis)],
     reference=lambda attrs, *arrays: _scattered(attrs.axis, "add", *arrays),
     kind=OpPattern.OPAQUE,
+    updated_argument=0,
     level=10,
     description="Data with values added along an axis.",
 )
@@ -164,6 +166,7 @@ _SCATTER_ND = define(
     compute=lambda attrs, inputs, out_type: [topi.scatter_nd(inputs[0], inputs[1], inputs[2], attrs.mode)],
     reference=_scattered_nd,
     kind=OpPattern.OPAQUE,
+    updated_argument=0,
     description="Data with slices replaced, or combined with others, at index vectors.",
 )
 

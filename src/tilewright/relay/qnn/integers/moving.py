@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from tilewright.ir.base import RelayExpr
+from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Call, Constant
+from tilewright.relay.infer import type_of
 from tilewright.relay.op.calls import call
+from tilewright.relay.op.shapes import dims
 from tilewright.relay.qnn.integers.affine import (
     Affine,
     NotInteger,
@@ -39,9 +43,23 @@ MOVING: Final = (
 Rewritten = list[Any]
 
 
-@integer_rule(*MOVING)
+@integer_rule(*(name for name in MOVING if name != "reshape"))
 def _unchanged(expr: Call, affine: dict[RelayExpr, Affine]) -> Rewritten:
     return [expr, scalar_type(affine[expr.args[0]])]
+
+
+@integer_rule("reshape")
+def _reshape(expr: Call, affine: dict[RelayExpr, Affine]) -> Rewritten:
+    """Scales of the last axis stay with it where it stays, as in rows that were flattened for a product."""
+    kind = tensor_type(affine[expr.args[0]])
+    if kind.is_scalar:
+        return _unchanged(expr, affine)
+    before, after = (type_of(one) for one in (expr.args[0], expr))
+    assert isinstance(before, TensorType) and isinstance(after, TensorType)
+    shapes = dims(before), dims(after)
+    if not shapes[1] or kind.axis % len(shapes[0]) != len(shapes[0]) - 1 or shapes[0][-1] != shapes[1][-1]:
+        raise NotInteger("scales per channel are not carried along here")
+    return [expr, replace(kind, axis=len(shapes[1]) - 1)]
 
 
 @integer_rule("split")

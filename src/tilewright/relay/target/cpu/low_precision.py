@@ -14,6 +14,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import const
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.windows import pad_sides
+from tilewright.relay.target.cpu.integer_winograd import integer_winograd
 from tilewright.relay.target.cpu.shapes import constant_shape
 from tilewright.schedule.cpu.layouts import WORTH_BLOCKING, dense_block
 from tilewright.schedule.cpu.loops import vector_fill
@@ -145,6 +146,9 @@ def low_precision_conv2d(
     layouts = low_precision_conv2d_layouts(channels, kernel[0], attrs.groups, lane_type)
     if layouts is None:
         return None
+    filtered = None if missing else integer_winograd(attrs, inputs, data, tinfos, layouts)
+    if filtered is not None:
+        return filtered
     value, weight = (
         _filled(each, 1, missing, 4, kind.dtype) for each, kind in zip(inputs, tinfos, strict=True)
     )
