@@ -1,12 +1,13 @@
 """Latency of quantised models: Tilewright against ONNX Runtime and OpenVINO, and against its own float32.
 
-Run it:  python bench/int8.py [--only resnet18,mlp] [--rounds 9] [--form QOperator] [--signed]
+Run it:  python bench/int8.py [--only resnet18,mlp] [--rounds 9] [--form QOperator] [--signed] [--by tilewright]
          python bench/int8.py --isa avx2
 
-Writes bench/results/int8.md, or int8_avx2.md. Batch 1, two threads, no tuning. ONNX Runtime's static quantiser makes
-every model from one of ``bench/models`` (see ``models/quantize.py``). Every contender has a separate process, their
-rounds alternate, and medians are compared. Outputs are compared with those of ONNX Runtime on the same quantised model:
-the table has the correlation, since two exact programs may still differ by a step wherever a number is halfway.
+Writes bench/results/int8.md, or int8_avx2.md. Batch 1, two threads, no tuning. ONNX Runtime's static quantiser, or
+``tilewright quantize``, makes every model from one of ``bench/models`` (see ``models/quantize.py``). Every contender
+has a separate process, their rounds alternate, and medians are compared. Outputs are compared with those of ONNX
+Runtime on the same quantised model: the table has the correlation, since two exact programs may still differ by a step
+wherever a number is halfway.
 """
 
 from __future__ import annotations
@@ -63,13 +64,14 @@ class Row:
         return self.seconds.get("float32", math.nan) / self.seconds.get("tilewright", math.nan)
 
 
-def quantized(name: str, cache: Path, form: str, signed: bool) -> Path:
+def quantized(name: str, cache: Path, form: str, signed: bool, by: str) -> Path:
     """The folder of the quantised model, which is made where it is missing."""
-    result = cache / f"{folder_of(name, cache).name}-{form}{'-signed' if signed else ''}"
+    kinds = [form, *(["signed"] if signed else []), *(["tilewright"] if by == "tilewright" else [])]
+    result = cache / "-".join([folder_of(name, cache).name, *kinds])
     if (result / "about.json").exists():
         return result
     program = [sys.executable, "-W", "ignore", str(HERE / "models" / "quantize.py")]
-    more = [str(exported(name, cache)), str(result), form, *(["signed"] if signed else [])]
+    more = [str(exported(name, cache)), str(result), *kinds]
     finished = subprocess.run([*program, *more], capture_output=True, text=True, check=False)
     if finished.returncode:
         reason = (finished.stderr.strip().splitlines() or ["no reason given"])[-1][:200]
@@ -161,7 +163,9 @@ def report(path: Path, rows: list[Row], options: argparse.Namespace) -> None:
     ]
     last = ["geometric mean", *["-"] * 4, *(f"{value:.2f}" for value in means), "-", ""]
     kind = "signed" if options.signed else "unsigned"
-    notes = f"{options.form} form, {kind} activations, {options.threads} threads, medians of {options.rounds} rounds."
+    tool = {"onnxruntime": "ONNX Runtime", "tilewright": "tilewright quantize"}[options.by]
+    notes = f"Quantised by {tool}, {options.form} form, {kind} activations, {options.threads} threads, "
+    notes += f"medians of {options.rounds} rounds."
     write_table(path, "Quantised models", header, [*map(cells, rows), last], notes)
 
 
@@ -176,12 +180,17 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=min(2, len(os.sched_getaffinity(0))))
     parser.add_argument("--form", choices=("QDQ", "QOperator"), default="QDQ")
     parser.add_argument("--signed", action="store_true", help="signed activations")
+    parser.add_argument(
+        "--by", choices=("onnxruntime", "tilewright"), default="onnxruntime", help="quantiser"
+    )
     parser.add_argument("--no-float32", action="store_true", help="leave our own float32 out")
     parser.add_argument("--output", type=Path)
     add_option(parser)
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
     parser.add_argument("--models", type=Path, default=default, help="folder for exported models")
     options = parser.parse_args()
+    if options.by == "tilewright" and options.form != "QDQ":
+        parser.error("tilewright quantize writes the QDQ form only")
     start_again(options.isa)
     output = options.output or beside(HERE / "results" / "int8.md", options.isa)
     rows = []
@@ -189,7 +198,7 @@ def main() -> None:
         row = Row(name)
         rows.append(row)
         try:
-            folder = quantized(name, options.models, options.form, options.signed)
+            folder = quantized(name, options.models, options.form, options.signed, options.by)
             folders = {one: folder for one in ("tilewright", *PEERS) if installed(one)}
             if not options.no_float32:
                 folders["float32"] = exported(name, options.models)

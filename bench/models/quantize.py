@@ -1,13 +1,15 @@
 """Quantises one model: ``python quantize.py FOLDER RESULT`` writes a folder like FOLDER, with its model in int8.
 
-ONNX Runtime's static quantiser writes it: signed weights with a scale per output channel, and activations with a zero
-point, calibrated on random inputs like those that the model is timed on.
+ONNX Runtime's static quantiser writes it, or with ``tilewright`` behind the form ``tilewright quantize``: signed
+weights with a scale per output channel, and activations with a zero point, calibrated on random inputs like those that
+the model is timed on. All layers are quantised, whatever that costs: weights and inputs are random.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,14 +42,39 @@ class RandomInputs(CalibrationDataReader):
         return next(self.inputs, None)
 
 
-def quantize(folder: Path, result: Path, form: str, signed: bool) -> None:
+def quantize(folder: Path, result: Path, form: str, signed: bool, by: str) -> None:
     """Write the quantised model and what belongs to it; ``form`` is ``QDQ`` or ``QOperator``."""
     result.mkdir(parents=True, exist_ok=True)
     with np.load(folder / "inputs.npz") as found:
         example = dict(found)
+    if by == "tilewright":
+        quantize_here(folder / "model.onnx", result, example, signed)
+    else:
+        quantize_by_onnxruntime(folder / "model.onnx", result, example, form, signed)
+    shutil.copy(folder / "inputs.npz", result)
+    about = json.loads((folder / "about.json").read_text())
+    (result / "about.json").write_text(json.dumps({**about, "quantized": form, "by": by}))
+
+
+def quantize_here(model: Path, result: Path, example: dict[str, Any], signed: bool) -> None:
+    """As a user does it on the command line; the compiled model is not used."""
+    samples = list(iter(RandomInputs(example).inputs))
+    data, package = result / "samples.npz", result / "package.tar"
+    np.savez(data, **{name: np.concatenate([one[name] for one in samples]) for name in example})
+    command = [sys.executable, "-m", "tilewright", "quantize", str(model), "--data", str(data)]
+    command += ["--budget", "100%", "-o", str(package), "--onnx", str(result / "model.onnx")]
+    subprocess.run([*command, *(["--symmetric"] if signed else [])], check=True, stdout=sys.stderr)
+    data.unlink()
+    package.unlink()
+
+
+def quantize_by_onnxruntime(
+    model: Path, result: Path, example: dict[str, Any], form: str, signed: bool
+) -> None:
+    """By ONNX Runtime's static quantiser."""
     prepared = result / "prepared.onnx"
     # Symbolic shape inference needs a package of its own, and these models have constant shapes.
-    quant_pre_process(str(folder / "model.onnx"), str(prepared), skip_symbolic_shape=True)
+    quant_pre_process(str(model), str(prepared), skip_symbolic_shape=True)
     quantize_static(
         str(prepared),
         str(result / "model.onnx"),
@@ -58,12 +85,13 @@ def quantize(folder: Path, result: Path, form: str, signed: bool) -> None:
         per_channel=True,
     )
     prepared.unlink()
-    shutil.copy(folder / "inputs.npz", result)
-    about = json.loads((folder / "about.json").read_text())
-    (result / "about.json").write_text(json.dumps({**about, "quantized": form}))
 
 
 if __name__ == "__main__":
     quantize(
-        Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:4] or ("QDQ",), signed="signed" in sys.argv[4:]
+        Path(sys.argv[1]),
+        Path(sys.argv[2]),
+        *sys.argv[3:4] or ("QDQ",),
+        signed="signed" in sys.argv[4:],
+        by="tilewright" if "tilewright" in sys.argv[4:] else "onnxruntime",
     )

@@ -56,6 +56,7 @@ from tilewright.relay.adt import (
 from tilewright.relay.analysis.well_formed import verify_function
 from tilewright.relay.backend import contrib as _contrib
 from tilewright.relay.backend import vm
+from tilewright.relay.backend.specialization import SpecializingSession
 from tilewright.relay.build_module import build, create_executor, optimize
 from tilewright.relay.expr import (
     Call,

@@ -31,6 +31,10 @@ class ExecutorFactoryModule:
         """What the executor needs beside code and parameters."""
         raise NotImplementedError
 
+    def session(self, device: Device | None = None, output_names: Sequence[str] | None = None) -> Session:
+        """The model, to be called with named inputs from any number of threads."""
+        raise NotImplementedError
+
     def get_params(self) -> Mapping[str, NDArray]:
         """The parameters by name."""
         return self.params
