@@ -142,3 +142,18 @@ def test_tags():
     a = te.placeholder((2, 3))
     assert topi.transpose(a).op.tag == topi.tag.INJECTIVE
     assert topi.expand_dims(a, 0).op.tag == topi.tag.BROADCAST
+
+
+def test_reshape_of_open_sizes_divides_only_what_changes():
+    """Dimensions that stay behind those that are put together or taken apart are read by their own index."""
+    batch, length = te.size_var("batch"), te.size_var("length")
+    heads = te.placeholder((batch, 12, length, 64))
+    together = topi.reshape(heads, (batch * 12, length, 64))
+    _, token, channel = together.op.axis
+    assert [str(one) for one in together.op.body[0].indices[2:]] == [str(token.var), str(channel.var)]
+    apart = topi.reshape(together, (batch, 12, length, 64))
+    assert "//" not in str(apart.op.body[0]) and "%" not in str(apart.op.body[0])
+    feeds = inputs(np.arange(2 * 12 * 3 * 64, dtype="float32").reshape(2, 12, 3, 64))
+    (a,) = feeds
+    result = evaluate(topi.reshape(a, (24, 3, 64)), feeds)
+    np.testing.assert_array_equal(result, np.arange(2 * 12 * 3 * 64, dtype="float32").reshape(24, 3, 64))

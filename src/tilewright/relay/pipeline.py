@@ -31,6 +31,8 @@ def prepare_passes(target: Target | None) -> list[Pass]:
         transform.SimplifyInference(),
         transform.DynamicToStatic(),
         transform.EliminateCommonSubexpr(),
+        # Shapes that follow from open dimensions are in the types now.
+        transform.ResolveReshapes(),
         transform.SimplifyExpr(),
         *(one() for one in rewrites_for(target).early_passes),
         transform.CombineParallelConv2D(3),

@@ -31,6 +31,7 @@ from tilewright.tir.transform.prefetch_panels import PrefetchPanels
 from tilewright.tir.transform.remove_no_op import RemoveNoOp
 from tilewright.tir.transform.rewrite_unsafe_select import RewriteUnsafeSelect
 from tilewright.tir.transform.simplify import Simplify
+from tilewright.tir.transform.split_uniform_loads import SplitUniformLoads
 from tilewright.tir.transform.storage_flatten import StorageFlatten
 from tilewright.tir.transform.storage_rewrite import StorageRewrite
 from tilewright.tir.transform.texture_flatten import TextureFlatten
@@ -88,6 +89,7 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
         StorageRewrite(),
         UnrollLoop(),
         *added[2],
+        SplitUniformLoads(),
         Simplify(),
         RemoveNoOp(),
         RewriteUnsafeSelect(),

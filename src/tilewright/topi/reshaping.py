@@ -109,31 +109,46 @@ def _reshape_groups(old: Sequence[PrimExpr], new: Sequence[PrimExpr]) -> list[Gr
     """Runs of dimensions of both shapes with the same number of elements.
 
     Indices then are divided within a run only, and an unchanged dimension needs no division at all. Symbolic
-    dimensions close a run only against the same dimension; a run that finds no end takes all that follows.
+    dimensions close a run only against the same dimension; where a run finds no end, runs are closed from the right,
+    and one takes what is left between.
     """
     groups: list[Group] = []
     i = j = 0
     while i < len(old) and j < len(new):
-        olds, news = [i], [j]
-        size, wanted = old[i], new[j]
-        i, j = i + 1, j + 1
-        while not same_extent(size, wanted):
-            if not (isinstance(size, IntImm) and isinstance(wanted, IntImm)):
-                return [*groups, (list(range(olds[0], len(old))), list(range(news[0], len(new))))]
-            if size.value < wanted.value and i < len(old):
-                size = size * old[i]
-                olds.append(i)
-                i += 1
-            elif size.value > wanted.value and j < len(new):
-                wanted = wanted * new[j]
-                news.append(j)
-                j += 1
-            else:
-                return [*groups, (list(range(olds[0], len(old))), list(range(news[0], len(new))))]
-        groups.append((olds, news))
-    if i < len(old) or j < len(new):
-        groups.append((list(range(i, len(old))), list(range(j, len(new)))))
-    return groups
+        found = _next_run(old[i:], new[j:])
+        if found is None:
+            break
+        groups.append((list(range(i, i + found[0])), list(range(j, j + found[1]))))
+        i, j = i + found[0], j + found[1]
+    last: list[Group] = []
+    end, new_end = len(old), len(new)
+    while i < end and j < new_end:
+        found = _next_run(old[i:end][::-1], new[j:new_end][::-1])
+        if found is None:
+            break
+        last.insert(0, (list(range(end - found[0], end)), list(range(new_end - found[1], new_end))))
+        end, new_end = end - found[0], new_end - found[1]
+    if i < end or j < new_end:
+        groups.append((list(range(i, end)), list(range(j, new_end))))
+    return groups + last
+
+
+def _next_run(old: Sequence[PrimExpr], new: Sequence[PrimExpr]) -> tuple[int, int] | None:
+    """How many leading dimensions of each shape have the same number of elements; None if that cannot be told."""
+    counts = [1, 1]
+    size, wanted = old[0], new[0]
+    while not same_extent(size, wanted):
+        if not (isinstance(size, IntImm) and isinstance(wanted, IntImm)):
+            return None
+        if size.value < wanted.value and counts[0] < len(old):
+            size = size * old[counts[0]]
+            counts[0] += 1
+        elif size.value > wanted.value and counts[1] < len(new):
+            wanted = wanted * new[counts[1]]
+            counts[1] += 1
+        else:
+            return None
+    return counts[0], counts[1]
 
 
 def _resolve_minus_one(name: str, old: Sequence[PrimExpr], new: Sequence[PrimExpr]) -> list[PrimExpr]:

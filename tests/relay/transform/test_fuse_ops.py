@@ -335,3 +335,21 @@ def test_concatenations_as_views(name: str) -> None:
     made = infer_module(transform.FuseOps(2, views=True)(module))["main"]
     assert kernels(made) == sorted(expected)
     assert_same_value(module["main"], made)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_batches_of_a_product_that_are_one(same):
+    """Two factors made from one tensor have one batch, and the kernel says so; of two tensors it may be broadcast."""
+    x = relay.var("x", shape=(relay.Any(), 3, 4))
+    y = relay.var("y", shape=(relay.Any(), 3, 4))
+    other = relay.tanh(x) if same else y
+    function = relay.Function([x] if same else [x, y], relay.nn.batch_matmul(relay.exp(x), other))
+    module = transform.InferType()(tvm.IRModule.from_expr(function))
+    found = []
+
+    def look(node):
+        if isinstance(node, relay.Function) and "batch_matmul" in str(node.body):
+            found.append(bool(node.attrs.get("SameShapes", 0)))
+
+    relay.analysis.post_order_visit(transform.FuseOps(2)(module)["main"].body, look)
+    assert found == [same]

@@ -1,8 +1,9 @@
 """Which tensors of a whole function have the same shape, where extents are known at run time only.
 
 Every open extent of a parameter is a variable, and the extents of everything else are expressions of those where the
-operators' relations give them. What no relation describes (the results of branches, references and calls of functions,
-shapes that depend on values) has variables of its own.
+operators' relations give them; shapes that the program computes from dimensions are followed. What no relation
+describes (the results of branches, references and calls of functions, shapes that depend on values) has variables of
+its own.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from tilewright.ir.structural import structural_equal
 from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.tensor_type import TensorType, is_dynamic
 from tilewright.ir.type import TupleType, Type
+from tilewright.relay.analysis.shape_values import Values, shape_values
 from tilewright.relay.analysis.symbolic_types import SymbolicTypes
 from tilewright.relay.expr import Call, Let, Var
 from tilewright.relay.function import Function
-from tilewright.relay.op.shapes import Condition, Proofs, dims, provably_equal, remembered_proofs
+from tilewright.relay.op.shapes import Condition, Dimension, Proofs, dims, provably_equal, remembered_proofs
 
 
 class ProgramShapes(SymbolicTypes):
@@ -34,6 +36,7 @@ class ProgramShapes(SymbolicTypes):
         # A model repeats its layers: equal extents are one object, and what was proved of them is kept.
         self._proofs = Proofs()
         self._extents: dict[int, list[PrimExpr]] = {}
+        self._values: dict[RelayExpr, Values] = {}
         super().__init__(function)
 
     def are_equal(self, *exprs: RelayExpr) -> bool:
@@ -44,6 +47,15 @@ class ProgramShapes(SymbolicTypes):
                 isinstance(one, TensorType) and isinstance(other, TensorType) and _same(one, other)
                 for one, other in pairwise(kinds)
             )
+
+    def is_one_size(self, first: Dimension, second: Dimension) -> bool:
+        """True if two dimensions are certainly the same."""
+        with remembered_proofs(self._proofs):
+            return provably_equal(first, second)
+
+    def values_of(self, expr: RelayExpr) -> Values | None:
+        """The elements of a small integer tensor, where they follow from dimensions."""
+        return self._values.get(expr)
 
     @contextmanager
     def relating(self) -> Iterator[list[Condition]]:
@@ -59,6 +71,9 @@ class ProgramShapes(SymbolicTypes):
         for expr in post_order(self.function.body):
             if isinstance(expr, RelayExpr) and not isinstance(expr, (Op, Function)):
                 self.visit(expr)
+                values = shape_values(expr, self._values, self.type_of, self.dtype)
+                if values is not None:
+                    self._values[expr] = values
 
     def _new_equalities(self) -> dict[Any, PrimExpr]:
         """None: that two extents must be equal for a program to be right proves nothing here."""
@@ -82,7 +97,25 @@ class ProgramShapes(SymbolicTypes):
             return call.checked_type  # type: ignore[no-any-return]
         if not all(_is_tensors(argument.checked_type) for argument in call.args):
             return self._unrelated(call)
-        return self._shared(super().visit_call(call))
+        return self._shared(self._reshaped(call) or super().visit_call(call))
+
+    def _reshaped(self, call: Call) -> TensorType | None:
+        """The type of a reshape to a shape that follows from dimensions, none of which may be a code."""
+        attrs: Any = call.attrs
+        if not isinstance(call.op, Op) or call.op.name != "dyn.reshape" or attrs.allowzero:
+            return None
+        given, wanted = self.type_of(call.args[0]), self._values.get(call.args[1])
+        if wanted is None or not isinstance(given, TensorType):
+            return None
+        sizes = dims(given)
+        for place, value in enumerate(wanted):
+            if isinstance(value, IntImm):
+                if value.value < 1:
+                    return None
+            elif place >= len(sizes) or not self.is_one_size(sizes[place], value):
+                # At run time it may be zero, which stands for a dimension of the argument.
+                return None
+        return TensorType(wanted, given.dtype)
 
     def _shared(self, kind: Type) -> Type:
         """The type with extents that are the same objects wherever they are equal."""

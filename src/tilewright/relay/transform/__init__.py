@@ -54,6 +54,7 @@ from tilewright.relay.transform.plan_devices import PlanDevices
 from tilewright.relay.transform.recast import recast
 from tilewright.relay.transform.remove_unused_functions import RemoveUnusedFunctions
 from tilewright.relay.transform.reshape_unmoved import ReshapeUnmoved
+from tilewright.relay.transform.resolve_reshapes import ResolveReshapes
 from tilewright.relay.transform.simplify_expr import SimplifyExpr
 from tilewright.relay.transform.simplify_fc_transpose import SimplifyFCTranspose
 from tilewright.relay.transform.simplify_inference import SimplifyInference

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from tilewright.ir.adt import Constructor
 from tilewright.ir.base import RelayExpr
-from tilewright.ir.expr import Any, SizeVar
+from tilewright.ir.expr import Any, IntImm, SizeVar
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
@@ -33,7 +33,7 @@ from tilewright.ir.type import TupleType, Type
 from tilewright.relay.adt import Match
 from tilewright.relay.analysis.contiguity import LAUNCH_BYTES, is_contiguous_join
 from tilewright.relay.analysis.program_shapes import ProgramShapes
-from tilewright.relay.analysis.symbolic_types import SAME_SHAPES
+from tilewright.relay.analysis.symbolic_types import SAME_SHAPES, tensor_types
 from tilewright.relay.expr import (
     Call,
     Constant,
@@ -165,6 +165,8 @@ class _Graph(ExprVisitor):
                 kind = BROADCAST
         else:
             self._use(call.op, node, OPAQUE)
+        if isinstance(call.op, Op) and call.op.name == "nn.batch_matmul":
+            self._relate_batches(call)
         repeated = self._repeated(call) if kind == BROADCAST else []
         is_pool = isinstance(call.op, Op) and call.op.name in GLOBAL_POOLS
         reads = COMM_REDUCE if kind == HEAVY and is_pool else kind
@@ -179,12 +181,23 @@ class _Graph(ExprVisitor):
         if not is_dynamic(call.checked_type):
             return [kind != call.checked_type for kind in kinds]
         if len(kinds) > 1 and all(is_dynamic(kind) for kind in kinds):
-            if self.shapes is None:
-                self.shapes = ProgramShapes(self.function)
-            self.same_shapes[call] = self.shapes.are_equal(*call.args)
+            self.same_shapes[call] = self._program_shapes().are_equal(*call.args)
             if self.same_shapes[call]:
                 return [False] * len(kinds)
         return _repeated_of_any(call)
+
+    def _relate_batches(self, call: Call) -> None:
+        """Of a product whose factors both have an open batch, find whether it is the same one."""
+        if any(isinstance(argument.checked_type.shape[0], IntImm) for argument in call.args):
+            return
+        shapes = self._program_shapes()
+        first, second = (tensor_types(shapes.type_of(argument))[0].shape[0] for argument in call.args)
+        self.same_shapes[call] = shapes.is_one_size(first, second)
+
+    def _program_shapes(self) -> ProgramShapes:
+        if self.shapes is None:
+            self.shapes = ProgramShapes(self.function)
+        return self.shapes
 
     def visit_tuple(self, tup: Tuple) -> None:
         node = self.nodes[tup] = _Node(tup, -1, TUPLE)

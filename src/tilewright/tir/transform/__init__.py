@@ -51,6 +51,7 @@ from tilewright.tir.transform.simplify import Simplify
 from tilewright.tir.transform.skip_assert import SkipAssert
 from tilewright.tir.transform.software_pipeline import SoftwarePipeline
 from tilewright.tir.transform.split_host_device import SplitHostDevice
+from tilewright.tir.transform.split_uniform_loads import SplitUniformLoads
 from tilewright.tir.transform.storage_flatten import StorageFlatten
 from tilewright.tir.transform.storage_rewrite import StorageRewrite
 from tilewright.tir.transform.texture_flatten import TextureFlatten
@@ -112,6 +113,7 @@ __all__ = [
     "SkipAssert",
     "SoftwarePipeline",
     "SplitHostDevice",
+    "SplitUniformLoads",
     "StorageFlatten",
     "StorageRewrite",
     "TextureFlatten",

@@ -33,7 +33,18 @@ def _same_static_shape(expr: RelayExpr, other: RelayExpr) -> bool:
 
 def same_shape(expr: Call) -> RelayExpr | None:
     """An operator that gives its argument another shape, and it is the one that was there."""
-    return expr.args[0] if _same_static_shape(expr, expr.args[0]) else None
+    if _same_static_shape(expr, expr.args[0]) or (is_call(expr, "reshape") and _keeps_dimensions(expr)):
+        return expr.args[0]
+    return None
+
+
+def _keeps_dimensions(expr: Call) -> bool:
+    """True if every code of a reshape keeps a dimension, or is the constant that it is."""
+    attrs: Any = expr.attrs
+    shape = shape_of(expr.args[0])
+    if attrs.allowzero or len(attrs.newshape) != len(shape):
+        return False
+    return all(code in (0, size) for code, size in zip(attrs.newshape, shape, strict=True))
 
 
 def chained_shapes(expr: Call) -> RelayExpr | None:
