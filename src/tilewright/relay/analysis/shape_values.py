@@ -89,12 +89,13 @@ def _taken(values: Values, indices: RelayExpr, attrs: Any) -> Values | None:
 
 def _sliced(values: Values, attrs: Any) -> Values | None:
     """Constant slices of a vector whose bounds are inside of it."""
-    begin, end, strides = attrs.begin or (), attrs.end or (), attrs.strides or (1,)
     if attrs.slice_mode != "end" or attrs.axes not in (None, (0,)):
         return None
-    if any(len(one) != 1 or one[0] is None for one in (begin, end, strides)):
+    bounds: list[Sequence[int | None]] = [attrs.begin or (), attrs.end or (), attrs.strides or (1,)]
+    first, last, step = (one[0] if len(one) == 1 else None for one in bounds)
+    if first is None or last is None or step is None or first < 0 or step < 1:
         return None
-    return values[begin[0] : end[0] : strides[0]] if begin[0] >= 0 and strides[0] > 0 else None
+    return values[first:last:step]
 
 
 def _combined(operator: Callable[[Any, Any], Any], first: Values, second: Values) -> Values | None:

@@ -48,7 +48,7 @@ class _Replace(Mutator):
 
     def visit_select(self, node: Select) -> PrimExpr:
         if node.condition is not self.condition:
-            return node.map_children(self.visit)  # type: ignore[no-any-return]
+            return node.map_children(self.visit)
         return self.visit(node.true_value if self.holds else node.false_value)  # type: ignore[no-any-return]
 
 
