@@ -2,6 +2,7 @@
 
 Run it:  python bench/int8.py [--only resnet18,mlp] [--rounds 9] [--form QOperator] [--signed] [--by tilewright]
          python bench/int8.py --isa avx2
+         python bench/int8.py --target "llvm -mcpu=core-avx2"    # against our own float32 only
 
 Writes bench/results/int8.md, or int8_avx2.md. Batch 1, two threads, no tuning. ONNX Runtime's static quantiser, or
 ``tilewright quantize``, makes every model from one of ``bench/models`` (see ``models/quantize.py``). Every contender
@@ -166,6 +167,8 @@ def report(path: Path, rows: list[Row], options: argparse.Namespace) -> None:
     tool = {"onnxruntime": "ONNX Runtime", "tilewright": "tilewright quantize"}[options.by]
     notes = f"Quantised by {tool}, {options.form} form, {kind} activations, {options.threads} threads, "
     notes += f"medians of {options.rounds} rounds."
+    if options.target:
+        notes += f" Compiled for {options.target}."
     write_table(path, "Quantised models", header, [*map(cells, rows), last], notes)
 
 
@@ -183,6 +186,9 @@ def main() -> None:
     parser.add_argument(
         "--by", choices=("onnxruntime", "tilewright"), default="onnxruntime", help="quantiser"
     )
+    parser.add_argument(
+        "--target", help="what models are compiled for; the peers, which have all, are left out"
+    )
     parser.add_argument("--no-float32", action="store_true", help="leave our own float32 out")
     parser.add_argument("--output", type=Path)
     add_option(parser)
@@ -192,6 +198,9 @@ def main() -> None:
     if options.by == "tilewright" and options.form != "QDQ":
         parser.error("tilewright quantize writes the QDQ form only")
     start_again(options.isa)
+    peers = PEERS
+    if options.target:
+        os.environ["TILEWRIGHT_BENCH_TARGET"], peers = options.target, ()
     output = options.output or beside(HERE / "results" / "int8.md", options.isa)
     rows = []
     for name in chosen(options.only, MODELS, "model"):
@@ -199,7 +208,7 @@ def main() -> None:
         rows.append(row)
         try:
             folder = quantized(name, options.models, options.form, options.signed, options.by)
-            folders = {one: folder for one in ("tilewright", *PEERS) if installed(one)}
+            folders = {one: folder for one in ("tilewright", *peers) if installed(one)}
             if not options.no_float32:
                 folders["float32"] = exported(name, options.models)
             measure(row, folders, options)

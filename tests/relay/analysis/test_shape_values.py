@@ -32,7 +32,10 @@ def _values(body) -> list[str] | None:
         (relay.strided_slice(SHAPE, [1], [3]), ["3", "b"]),
         (relay.strided_slice(SHAPE, [0], [-1]), ["a", "3"]),
         (relay.concatenate([SHAPE, relay.const([7], "int64")], 0), ["a", "3", "b", "7"]),
-        (relay.cast(relay.multiply(SHAPE, relay.const([2, 2, 2], "int64")), "int32"), ["a * 2", "6", "b * 2"]),
+        (
+            relay.cast(relay.multiply(SHAPE, relay.const([2, 2, 2], "int64")), "int32"),
+            ["a * 2", "6", "b * 2"],
+        ),
         (relay.subtract(SHAPE, relay.const(1, "int64")), ["a - 1", "2", "b - 1"]),
     ],
 )

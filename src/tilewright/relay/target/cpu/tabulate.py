@@ -1,8 +1,10 @@
-"""Tabulate: functions of one quantised tensor as tables of 256 bytes, on CPUs that permute bytes by a vector.
+"""Tabulate: functions of one quantised tensor as tables of 256 bytes, on CPUs that shuffle bytes by a vector.
 
 Between two quantised tensors there may be any number of elementwise operators: an activation such as SiLU dequantises,
 computes, quantises, multiplies and quantises again. Where all of them depend on one uint8 tensor only, its 256 values
-are all that there is to compute, once, with the reference; four instructions look up 64 elements.
+are all that there is to compute, once, with the reference. Four instructions look up 64 elements where the CPU permutes
+128 bytes, about 70 for 32 elements where it shuffles 16: still far fewer than an exponential takes. What takes few
+instructions itself, such as a rescaling, stays as it is there.
 """
 
 from __future__ import annotations
@@ -35,6 +37,16 @@ LOOKUP: Final = "nn.contrib_byte_lookup"
 _QUANTIZING: Final = frozenset({"qnn.quantize", "qnn.dequantize"})
 _ELEMENTWISE: Final = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
 
+SHUFFLED_LOOKUP: Final = 18
+"""Instructions that look up as many elements as a vector of float32 has, with shuffles of 16 bytes."""
+_INSTRUCTIONS: Final = {"qnn.quantize": 6, "qnn.dequantize": 4, "clip": 2, "divide": 4, "sqrt": 4}
+"""Of one vector, about; others take one, if they are simple."""
+_SIMPLE: Final = frozenset(
+    {"add", "subtract", "multiply", "maximum", "minimum", "nn.relu", "negative", "abs"}
+)
+_FUNCTION: Final = 20
+"""Instructions of an exponential, a logarithm, or what is made of them."""
+
 
 def _is_function(op: Op) -> bool:
     """True if an operator computes each element from the elements in its place."""
@@ -48,10 +60,14 @@ def _is_number(expr: RelayExpr) -> bool:
 
 
 class _Tabulator(OperatorRewriter):
-    """Knows of each expression the one uint8 tensor that it is a function of."""
+    """Knows of each expression the one uint8 tensor that it is a function of.
 
-    def __init__(self) -> None:
+    What takes no more than ``least`` instructions is computed.
+    """
+
+    def __init__(self, least: int) -> None:
         super().__init__({})
+        self.least = least
         self.sources: dict[RelayExpr, RelayExpr] = {}
 
     def visit_call(self, call: Call) -> RelayExpr:
@@ -64,7 +80,8 @@ class _Tabulator(OperatorRewriter):
         if source is None:
             return new
         made = new
-        if new.op.name == "qnn.quantize" and str(tensor_of(new).dtype) == "uint8":
+        is_result = new.op.name == "qnn.quantize" and str(tensor_of(new).dtype) == "uint8"
+        if is_result and _instructions(new, source) > self.least:
             made = _table(new, source)
             keep_type(call, made)
         self.sources[made] = source
@@ -84,6 +101,21 @@ class _Tabulator(OperatorRewriter):
         if not found or any(one is not found[0] for one in found):
             return None
         return found[0] if shape_of(new) == shape_of(found[0]) else None
+
+
+def _instructions(function: Call, source: RelayExpr) -> int:
+    """About how many instructions a function of a tensor takes for a vector of it."""
+    seen: set[RelayExpr] = {source}
+    pending: list[RelayExpr] = [function]
+    total = 0
+    while pending:
+        expr = pending.pop()
+        if expr in seen or not isinstance(expr, Call) or not isinstance(expr.op, Op):
+            continue
+        seen.add(expr)
+        total += _INSTRUCTIONS.get(expr.op.name, 1 if expr.op.name in _SIMPLE else _FUNCTION)
+        pending += expr.args
+    return total
 
 
 def _is_bytes(expr: RelayExpr) -> bool:
@@ -123,6 +155,7 @@ class Tabulate(FunctionPass):
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         """Rewrite one function."""
-        if "avx512vbmi" not in current_cpu().features:
-            return func
-        return rewritten(_Tabulator(), func)
+        features = current_cpu().features
+        if "avx512vbmi" in features:
+            return rewritten(_Tabulator(0), func)
+        return rewritten(_Tabulator(SHUFFLED_LOOKUP), func) if "ssse3" in features else func
