@@ -3,7 +3,8 @@
 AVX512-VBMI permutes 128 bytes by a vector. Older x86 CPUs shuffle 16 bytes (``pshufb``), and give zero where the
 highest bit of an index is set. Of a half of the table, eight such shuffles are combined: the index is lowered by 16
 from one to the next, until it is negative, and the tables hold the differences (exclusive or) from one row of 16
-entries to the next, so that all rows before the wanted one cancel.
+entries to the next, so that all rows before the wanted one cancel. AArch64 looks up in 64 bytes (``tbl``), and leaves
+what it had (``tbx``) where an index is beyond them.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ def lookup_byte(emitter: Emitter, node: Call) -> str:
                 emitter, operand, lanes, register, lambda places: _shuffled(emitter, name, places, register)
             )
     name = _global(emitter, content)
+    if lanes > 1 and emitter.machine.family == "aarch64" and "neon" in emitter.machine.features:
+        return _by_registers(emitter, operand, lanes, ROW, lambda places: _found(emitter, name, places))
     made = []
     for lane in range(lanes):
         place = emitter.lane(operand, index.dtype, lane) if lanes > 1 else operand
@@ -101,6 +104,24 @@ def _shuffled(emitter: Emitter, name: str, places: str, register: int) -> str:
             entries = value(f"load {whole}, ptr {address}, align {register}")
             found = emitter.call_llvm(shuffle, whole, [(whole, entries), (whole, left)])
             total = found if total is None else value(f"xor {whole} {total}, {found}")
+    assert total is not None
+    return total
+
+
+def _found(emitter: Emitter, name: str, places: str) -> str:
+    """The entries for a register of indices, quarter by quarter of the table."""
+    value, whole = emitter.function.value, f"<{ROW} x i8>"
+    total: str | None = None
+    for start in range(0, ENTRIES, WIDEST):
+        rows = []
+        for row in range(start, start + WIDEST, ROW):
+            address = value(f"getelementptr inbounds i8, ptr {name}, i64 {row}")
+            rows.append((whole, value(f"load {whole}, ptr {address}, align {ROW}")))
+        lowest = start if start < HALF else start - ENTRIES  # as a signed number
+        lowered = places if start == 0 else value(f"sub {whole} {places}, splat (i8 {lowest})")
+        before = [] if total is None else [(whole, total)]
+        lookup = f"llvm.aarch64.neon.{'tbl4' if total is None else 'tbx4'}.v{ROW}i8"
+        total = emitter.call_llvm(lookup, whole, [*before, *rows, (whole, lowered)])
     assert total is not None
     return total
 

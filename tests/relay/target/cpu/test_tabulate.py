@@ -95,6 +95,12 @@ def test_with_shuffles_of_sixteen_bytes(cpu: str) -> None:
     assert tvm.ir.structural_equal(before, after)
 
 
+def test_with_lookups_in_registers() -> None:
+    """AArch64 looks up in few instructions."""
+    _, after = tabulated(silu(X), "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72")
+    assert after["main"].body.op.name == "nn.contrib_byte_lookup"
+
+
 def test_without_shuffles_of_bytes() -> None:
     """Arithmetic in registers is as fast as loads from a table."""
     before, after = tabulated(silu(X), "llvm -mcpu=x86-64")

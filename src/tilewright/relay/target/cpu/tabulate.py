@@ -32,6 +32,7 @@ from tilewright.relay.transform.lib.rewriting import (
     tensor_of,
 )
 from tilewright.schedule.cpu.machine import current_cpu
+from tilewright.target.cpu import CPUDescription
 
 LOOKUP: Final = "nn.contrib_byte_lookup"
 _QUANTIZING: Final = frozenset({"qnn.quantize", "qnn.dequantize"})
@@ -39,6 +40,8 @@ _ELEMENTWISE: Final = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
 
 SHUFFLED_LOOKUP: Final = 18
 """Instructions that look up as many elements as a vector of float32 has, with shuffles of 16 bytes."""
+TABLE_LOOKUP: Final = 8
+"""The same on AArch64, whose lookups in 64 bytes count for several instructions."""
 _INSTRUCTIONS: Final = {"qnn.quantize": 6, "qnn.dequantize": 4, "clip": 2, "divide": 4, "sqrt": 4}
 """Of one vector, about; others take one, if they are simple."""
 _SIMPLE: Final = frozenset(
@@ -146,6 +149,15 @@ def _of_all_bytes(function: Call, source: RelayExpr) -> RelayExpr:
     return made[function]
 
 
+def _cheapest_lookup(cpu: CPUDescription) -> int | None:
+    """The instructions that a function must take at least to be looked up instead; None if there are no lookups."""
+    if "avx512vbmi" in cpu.features:
+        return 0
+    if cpu.family == "aarch64" and "neon" in cpu.features:
+        return TABLE_LOOKUP
+    return SHUFFLED_LOOKUP if "ssse3" in cpu.features else None
+
+
 @dataclass
 class Tabulate(FunctionPass):
     """Look up elementwise functions of quantised tensors in tables."""
@@ -155,7 +167,5 @@ class Tabulate(FunctionPass):
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         """Rewrite one function."""
-        features = current_cpu().features
-        if "avx512vbmi" in features:
-            return rewritten(_Tabulator(0), func)
-        return rewritten(_Tabulator(SHUFFLED_LOOKUP), func) if "ssse3" in features else func
+        least = _cheapest_lookup(current_cpu())
+        return func if least is None else rewritten(_Tabulator(least), func)
