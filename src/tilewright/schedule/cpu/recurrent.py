@@ -22,6 +22,6 @@ def recurrent_tiling(given: Tensor, weight: Tensor) -> RecurrentTiling:
     # As many rows as have accumulators in the registers, beside the weights.
     each = -(-gates * block // lanes_of(cpu, str(given.dtype)))
     limit = min(MOST_ROWS, max(1, cpu.vector_registers * 3 // 4 // each))
-    rows = max(count for count in range(1, limit + 1) if batch % count == 0) if isinstance(batch, int) else 1
+    rows = max(min(limit, batch), 1) if isinstance(batch, int) else limit
     shares = min(blocks, max(cpu.cores, PLANNED_CORES))
     return RecurrentTiling(rows, shares, hidden * blocks * block * gates >= cpu.parallel_work)

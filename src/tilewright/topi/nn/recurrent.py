@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tilewright.ir import operators
-from tilewright.ir.expr import PrimExpr, Select
+from tilewright.ir.expr import IntImm, PrimExpr, Select
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import sigmoid, tanh
@@ -30,8 +30,9 @@ first."""
 
 @dataclass(frozen=True)
 class RecurrentTiling:
-    """How the steps of a layer are cut: ``rows`` of the batch, which they divide, are multiplied by a block of weights
-    at once. The blocks of a step are ``cores`` shares, which run in parallel if asked."""
+    """How the steps of a layer are cut: ``rows`` of the batch are multiplied by a block of weights at once, and what they
+    leave over in one smaller tile, or row by row if the batch is open. The blocks of a step are ``cores`` shares, which
+    run in parallel if asked."""
 
     rows: int = 1
     cores: int = 1
@@ -134,10 +135,6 @@ class _Kernel:
     dtype: Any
 
     @property
-    def rows(self) -> int:
-        return self.tiling.rows
-
-    @property
     def padded(self) -> int:
         return self.blocks * self.block
 
@@ -159,23 +156,24 @@ class _Kernel:
             loop = "parallel" if self.tiling.parallel else "serial"
             with builder.for_range(0, self.blocks, name="turn", kind=loop) as turn:
                 number = builder.let("block", self._in_turn(step, turn))
-                with builder.for_range(0, operators.floordiv(self.batch, self.rows), name="rows") as group:
-                    total = self._product(builder, weight, hidden, before, number, group)
-                    for row in range(self.rows):
-                        at = builder.let("row", group * self.rows + row)
-                        self._cell(
-                            builder,
-                            step,
-                            number,
-                            row,
-                            at,
-                            given,
-                            total,
-                            biases,
-                            (hidden, before, after),
-                            others,
-                            outs[0],
-                        )
+                for rows, first, count in self._tiles():
+                    with builder.for_range(0, count, name="tile") as tile:
+                        start = first + tile * rows
+                        total = self._product(builder, weight, hidden, before, number, start, rows)
+                        for row in range(rows):
+                            self._cell(
+                                builder,
+                                step,
+                                number,
+                                row,
+                                builder.let("row", start + row),
+                                given,
+                                total,
+                                biases,
+                                (hidden, before, after),
+                                others,
+                                outs[0],
+                            )
         last = operators.floormod(self.steps, 2) * whole
         for place, state in enumerate([hidden, *others]):
             with (
@@ -184,6 +182,17 @@ class _Kernel:
             ):
                 found = row * self.padded + unit
                 outs[1 + place][row * self.hidden + unit] = state[found if place else last + found]
+
+    def _tiles(self) -> list[tuple[int, PrimExpr, PrimExpr]]:
+        """Tiles of rows: how many rows one has, at which row they begin, and how many there are."""
+        rows = self.tiling.rows
+        whole, rest = operators.floordiv(self.batch, rows), operators.floormod(self.batch, rows)
+        zero = operators.const(0, "int32")
+        if rows == 1:
+            return [(1, zero, self.batch)]
+        left = (rest.value, 1) if isinstance(rest, IntImm) else (1, rest)
+        tiles = [(rows, zero, whole), (left[0], whole * rows, operators.as_expr(left[1]))]
+        return tiles if left[0] else tiles[:1]
 
     def _in_turn(self, step: PrimExpr, turn: PrimExpr) -> PrimExpr:
         """Every other step goes through a core's share of the blocks backwards: what the step before left in the
@@ -211,18 +220,19 @@ class _Kernel:
         hidden: BufferVar,
         before: PrimExpr,
         number: PrimExpr,
-        group: PrimExpr,
+        first: PrimExpr,
+        rows: int,
     ) -> BufferVar:
-        """What the state contributes to the gates of a block, (rows, gates, block), in registers."""
+        """What the state contributes to the gates of a block, (rows, gates, block), in registers, from a first row."""
         gates, block = self.kind.gates, self.block
-        total = builder.allocate(self.dtype, (self.rows * gates * block,), name="total", scope="local")
-        for place in range(self.rows * gates):
+        total = builder.allocate(self.dtype, (rows * gates * block,), name="total", scope="local")
+        for place in range(rows * gates):
             with builder.for_range(0, block, name="lane", kind="vectorize") as lane:
                 total[place * block + lane] = operators.const(0, self.dtype)
         with builder.for_range(0, self.hidden, name="k") as k:
             start = (number * self.hidden + k) * (gates * block)
-            for row in range(self.rows):
-                factor = hidden[before + (group * self.rows + row) * self.padded + k]
+            for row in range(rows):
+                factor = hidden[before + (first + row) * self.padded + k]
                 for gate in range(gates):
                     with builder.for_range(0, block, name="lane", kind="vectorize") as lane:
                         place = (row * gates + gate) * block + lane

@@ -51,12 +51,18 @@ def _in_blocks(rows, gates, hidden):
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize(
     ("steps", "batch", "hidden", "dtype"),
-    [(3, 1, 5, "float32"), (4, 3, 16, "float32"), (2, 4, 70, "float64"), (5, 2, 150, "float32")],
+    [
+        (3, 1, 5, "float32"),
+        (4, 3, 16, "float32"),
+        (2, 4, 70, "float64"),
+        (5, 2, 150, "float32"),
+        (3, 7, 33, "float32"),
+    ],
 )
-@pytest.mark.parametrize("executor", ["debug", "graph"])
+@pytest.mark.parametrize("executor", ["debug", "graph", "vm"])
 def test_layer(cell, steps, batch, hidden, dtype, executor):
     """Every cell, of units that fill their blocks and that do not, in one row and several, on one thread and on all,
-    compiled and by the reference."""
+    compiled and by the reference; in the virtual machine with an open batch."""
     kind = CELLS[cell]
     random = np.random.default_rng(hidden)
 
@@ -75,8 +81,15 @@ def test_layer(cell, steps, batch, hidden, dtype, executor):
         *(np.pad(one, (0, packed_units(kind.gates, hidden) - hidden)) for one in biases),
     ]
     arrays = [np.ascontiguousarray(one, dtype) for one in packed]
-    parameters = [relay.var(f"p{place}", shape=one.shape, dtype=dtype) for place, one in enumerate(arrays)]
     count = 2 + kind.states
+
+    def shape_of(place):
+        batch_axis = 1 if place == 0 else 0 if 2 <= place < count else None
+        is_open = executor == "vm"
+        sizes = enumerate(arrays[place].shape)
+        return [relay.Any() if is_open and axis == batch_axis else size for axis, size in sizes]
+
+    parameters = [relay.var(f"p{place}", shape=shape_of(place), dtype=dtype) for place in range(len(arrays))]
     call = relay.nn.contrib_recurrent(
         parameters[0], parameters[1], parameters[2:count], parameters[count:], cell
     )
