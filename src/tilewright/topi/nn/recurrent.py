@@ -30,9 +30,9 @@ first."""
 
 @dataclass(frozen=True)
 class RecurrentTiling:
-    """How the steps of a layer are cut: ``rows`` of the batch are multiplied by a block of weights at once, and what they
-    leave over in one smaller tile, or row by row if the batch is open. The blocks of a step are ``cores`` shares, which
-    run in parallel if asked."""
+    """How the steps of a layer are cut: ``rows`` of the batch are multiplied by a block of weights at once, and what
+    they leave over in one smaller tile, or row by row if the batch is open. The blocks of a step are ``cores`` shares,
+    which run in parallel if asked."""
 
     rows: int = 1
     cores: int = 1
