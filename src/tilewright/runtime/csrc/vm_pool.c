@@ -1,5 +1,5 @@
-/* Memory for the virtual machine's tensors. A block that is given back waits for the next tensor of its size, so that a
- * program that runs a second time allocates nothing. */
+/* Memory for the virtual machine's tensors. A block that is given back waits for the next tensor of its size, or of a
+ * somewhat smaller one: a program that runs a second time allocates nothing, and its tensors stay in the caches. */
 #include <stdlib.h>
 
 #include "guard.h"
@@ -9,6 +9,9 @@
 #define SMALL_CLASSES 16
 #define NUM_CLASSES (SMALL_CLASSES + 4 * 40)
 #define LARGEST_BLOCK ((uint64_t)1 << 49)
+
+/* A tensor may take a waiting block that is so many sizes larger: four times as large at most. */
+#define LARGER_CLASSES 8
 
 /* What is kept without any thought of how much is in use. */
 #define KEPT_ANYWAY ((uint64_t)1 << 20)
@@ -143,7 +146,7 @@ static void delete_storage(void* self, int flags) {
   uint64_t num_bytes = class_bytes(storage->class_number);
   tw_mutex_lock(&pool->lock);
   bool last = --pool->references == 0;
-  uint64_t limit = pool->most_used > KEPT_ANYWAY ? pool->most_used : KEPT_ANYWAY;
+  uint64_t limit = pool->most_used > KEPT_ANYWAY ? pool->most_used + pool->most_used / 2 : KEPT_ANYWAY;
   pool->used -= num_bytes;
   bool keep = pool->keeps_blocks && pool->kept + num_bytes <= limit;
   if (keep) {
@@ -156,20 +159,31 @@ static void delete_storage(void* self, int flags) {
   if (last) free(pool);
 }
 
+/* Takes the smallest waiting block for a size, and says its size; NULL if none waits. */
+static Storage* take_waiting(TwPool* pool, int32_t place, uint32_t* number) {
+  Storage** lists = pool->places[place].free;
+  for (uint32_t i = *number; i < NUM_CLASSES && i <= *number + LARGER_CLASSES; ++i) {
+    Storage* storage = lists[i];
+    if (storage == NULL) continue;
+    if (pool->limit > 0 && pool->used + class_bytes(i) > pool->limit) return NULL;
+    lists[i] = storage->next;
+    pool->kept -= class_bytes(i);
+    *number = i;
+    return storage;
+  }
+  return NULL;
+}
+
 int32_t tw_pool_storage(TwPool* pool, int32_t place, uint64_t num_bytes, TilewrightObject** out) {
   if (num_bytes > LARGEST_BLOCK) return tw_fail("MemoryError", "no memory for a tensor of %llu bytes", (unsigned long long)num_bytes);
   uint32_t number = class_of(num_bytes);
-  uint64_t size = class_bytes(number);
   tw_mutex_lock(&pool->lock);
-  if (pool->limit > 0 && pool->used + size > pool->limit) {
+  if (pool->limit > 0 && pool->used + class_bytes(number) > pool->limit) {
     tw_mutex_unlock(&pool->lock);
     return tw_fail("MemoryError", "a tensor of %llu bytes would take the program above its limit", (unsigned long long)num_bytes);
   }
-  Storage* storage = pool->places[place].free[number];
-  if (storage != NULL) {
-    pool->places[place].free[number] = storage->next;
-    pool->kept -= size;
-  }
+  Storage* storage = take_waiting(pool, place, &number);
+  uint64_t size = class_bytes(number);
   pool->references += 1;
   pool->used += size;
   if (pool->used > pool->most_used) pool->most_used = pool->used;
