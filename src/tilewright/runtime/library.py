@@ -304,6 +304,7 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_vm_function_index": (c_int32, (c_void_p, c_char_p)),
     "tilewright_vm_function": (c_int32, (c_void_p, c_int32, POINTER(c_void_p))),
     "tilewright_set_interrupt_check": (None, (c_void_p,)),
+    "tilewright_vm_set_call_log": (None, (c_void_p, c_void_p)),
     "tilewright_vm_set_limits": (None, (c_void_p, c_int64, c_int64, c_uint64)),
     "tilewright_data_create": (c_int32, (c_int64, c_char_p, c_int64, POINTER(c_void_p))),
     "tilewright_data_tag": (c_int64, (c_void_p,)),
