@@ -26,11 +26,10 @@ _VULKAN_HAS: Final = (
 )
 
 TARGET_OPTIONS: Final[dict[str, dict[str, str]]] = {
-    # The runtime is the C runtime; parameters travel as the executor needs them; the triple decides the float ABI, and
-    # buffers are aligned as the runtime aligns its own.
-    "llvm": {"String": "runtime mfloat-abi", "Bool": "link-params", "Integer": "workspace-byte-alignment"},
-    "c": {"String": "runtime march", "Bool": "link-params", "Integer": "workspace-byte-alignment"},
-    "hexagon": {"Array<String>": "llvm-options", "Bool": "link-params"},
+    # The runtime is the C runtime; the triple decides the float ABI; buffers are aligned as the runtime aligns its own.
+    "llvm": {"String": "runtime mfloat-abi", "Integer": "workspace-byte-alignment"},
+    "c": {"String": "runtime march", "Integer": "workspace-byte-alignment"},
+    "hexagon": {"Array<String>": "llvm-options"},
     # A description of the device: there is no code generator for it.
     "vulkan": {"Bool": _VULKAN_CAN, "Integer": _VULKAN_HAS, "String": "device_type device_name driver_name"},
 }

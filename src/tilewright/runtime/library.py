@@ -254,6 +254,7 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_graph_run": (c_int32, (c_void_p,)),
     "tilewright_graph_input_storage": (c_int32, (c_void_p, c_int32)),
     "tilewright_graph_updates_input": (c_int32, (c_void_p, c_int32)),
+    "tilewright_graph_input_is_linked": (c_int32, (c_void_p, c_int32)),
     "tilewright_graph_output_storage": (c_int32, (c_void_p, c_int32)),
     "tilewright_graph_run_in_place": (c_int32, (c_void_p, c_int32, c_void_p, c_void_p)),
     "tilewright_graph_run_until": (c_int32, (c_void_p, c_int32)),
