@@ -121,6 +121,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     "relay.backend.contrib.uma.api": {},
     "relay.backend.contrib.uma.api.utils": {"relay.backend.byoc.uma": "PassPhase"},
     "relay.backend.contrib.uma.backend": {"relay.backend.byoc.uma": "UMABackend"},
+    "relay.backend._backend": {"relay.backend.static_memory_plan": "GraphPlanMemory=graph_plan_memory"},
     "relay.backend.compile_engine": {
         "compat.te_compiler": "CCacheKey CCacheValue CachedFunc CompileEngine=TECompiler get",
         "relay.backend.implementation": "get_valid_implementations select_implementation",
@@ -195,6 +196,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "ir.operators": "const",
     },
     "target.codegen": {"target.llvm_version": "llvm_version_major"},
+    "te.hybrid.runtime": {"te.hybrid.language": "HYBRID_GLOBALS=EMULATED max_num_threads"},
     "testing.autotvm": {
         "autotvm.testing": "DummyRunner bad_matmul get_sample_records get_sample_task matmul"
     },
@@ -216,6 +218,13 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     },
     "tir.stmt_functor": {"tir.functor": "ir_transform post_order_visit substitute"},
     "tir.transform.transform": {"tir.transform": "*"},
+    "topi.cpp": {"topi": "*"},
+    "topi.cpp.cuda": {"topi.cuda": "*"},
+    "topi.cpp.generic": {"topi.generic": "*"},
+    "topi.cpp.nn": {"topi.nn": "*"},
+    "topi.cpp.utils": {"topi.utils": "*"},
+    "topi.cpp.vision": {"topi.vision": "*"},
+    "topi.cpp.x86": {"topi.x86": "*"},
     "topi.generic.conv2d": {"compat.workloads": "fallback_schedule_cpu_common_int8"},
     "topi.scatter_add": {"topi": "scatter_add"},
     "topi.tensor": {"topi": "elemwise_sum full full_like"},
@@ -263,7 +272,10 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "compat.te_compiler": "CCacheKey CCacheValue CachedFunc TECompiler get",
         "relay.backend.implementation": "get_valid_implementations select_implementation",
     },
-    "relay.expr": {"relay.expr_functor": "bind"},
+    "relay.expr": {
+        "relay.backend.static_memory_plan": "StaticMemoryPlan StorageInfo",
+        "relay.expr_functor": "bind",
+    },
     "relay.frontend": {"compat.mxnet_quantization": "quantize_conv_bias_mkldnn_from_var"},
     "relay.frontend.common": {"compat.frontend_common": "*"},
     "relay.frontend.onnx": {"compat.onnx": "*"},
