@@ -54,3 +54,17 @@ def test_files_of_packages_have_the_names_of_the_package(path, name):
     home = {"topi.cpp": "topi.nn", "topi": "topi"}.get(package, package)
     assert found is getattr(importlib.import_module(f"tilewright.{home}"), name)
     assert callable(topi.nn.conv2d) and callable(topi.x86.conv2d_nchw) and callable(te.compute)
+
+
+def test_small_names_of_tvm():
+    """Names that programs take from packages which define them elsewhere."""
+    relay = importlib.import_module("tilewright.relay")
+    assert relay.Expr.astext(relay.GlobalVar("f")) == repr(relay.GlobalVar("f"))
+    assert relay.TypeConstraint is importlib.import_module("tilewright.relay.ty").TypeConstraint
+    assert te.schedule.Buffer is tvm.tir.Buffer
+    assert tvm.runtime.Report is tvm.runtime.profiling.Report
+    assert (
+        isinstance(tvm.nd.array(np.zeros(1)), tvm.runtime.ObjectTypes) and tvm.runtime.DataTypeCode.FLOAT == 2
+    )
+    assert importlib.import_module("tilewright.topi.x86.depthwise_conv2d")._fallback_schedule
+    assert tvm.target.Target("vulkan -from_device=0").attrs["from_device"] == 0

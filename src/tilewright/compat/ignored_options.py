@@ -22,7 +22,7 @@ _VULKAN_CAN: Final = (
 _VULKAN_HAS: Final = (
     "supported_subgroup_operations max_block_size_x max_block_size_y max_block_size_z max_push_constants_size "
     "max_uniform_buffer_range max_storage_buffer_range max_per_stage_descriptor_storage_buffer "
-    "driver_version vulkan_api_version max_spirv_version"
+    "driver_version vulkan_api_version max_spirv_version from_device"
 )
 
 TARGET_OPTIONS: Final[dict[str, dict[str, str]]] = {

@@ -225,7 +225,9 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     "topi.cpp.utils": {"topi.utils": "*"},
     "topi.cpp.vision": {"topi.vision": "*"},
     "topi.cpp.x86": {"topi.x86": "*"},
-    "topi.generic.conv2d": {"compat.workloads": "fallback_schedule_cpu_common_int8"},
+    "topi.generic.conv2d": {
+        "compat.workloads": "fallback_schedule_cpu_1x1_int8 fallback_schedule_cpu_common_int8",
+    },
     "topi.scatter_add": {"topi": "scatter_add"},
     "topi.tensor": {"topi": "elemwise_sum full full_like"},
     "topi.testing.common": {"compat.testing_schedules": "*"},
@@ -266,6 +268,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "ir.global_var": "GlobalVar",
     },
     "ir.type_relation": {"ir.type": "TypeCall"},
+    "relay": {"ir.type": "TypeConstraint"},
     "relay.analysis": {"relay.transform.lib.extract_fused": "extract_fused_functions"},
     "relay.backend": {"relay.backend.options": "Executor Runtime"},
     "relay.backend.te_compiler": {
@@ -293,9 +296,10 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     "relay.transform": {"relay.op.layout_rules": "InferCorrectLayoutOutput=Layouts"},
     "rpc.client": {"rpc.tracker_session": "TrackerSession connect_tracker"},
     "runtime": {
-        "compat.ffi": "ObjectGeneric",
+        "compat.ffi": "DataTypeCode ObjectGeneric ObjectTypes",
         "ir.convert": "convert",
         "ir.operators": "const",
+        "runtime.profiling": "Report",
     },
     "runtime.ndarray": {"runtime.device": "cl=opencl mtl=metal"},
     "runtime.module": {"runtime.loading": "enabled load_module system_lib"},
@@ -309,6 +313,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "te.extern": "extern",
         "te.scan": "scan",
     },
+    "te.schedule": {"ir.buffer": "Buffer"},
     "te.tensor": {
         "te.extern": "ExternOp",
         "te.hybrid.operation": "HybridOp",
@@ -319,6 +324,9 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     "support": {"compat.frontend_test_module": "FrontendTestModule"},
     "tir.op": {"tir.reducer": "comm_reducer"},
     "topi.nn.conv2d": {"compat.workloads": "Workload _get_workload=get_workload"},
+    "topi.nn.depthwise_conv2d": {
+        "compat.workloads": "Workload _get_workload=get_depthwise_workload",
+    },
     "topi.random": {"compat.wrapping": "threefry_test_wrapping"},
     "testing": {"compat.absent_devices": "ethosn_available"},
     "topi": {"topi.utils": "get_const_tuple"},
