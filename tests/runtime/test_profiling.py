@@ -65,3 +65,18 @@ def test_the_profiler_of_the_virtual_machine():
     assert all(call["Duration (us)"] > 0 and call["Device"] == "cpu0" for call in report.calls)
     machine.set_input("main", np.ones((5, 4), "float32"))
     assert [call["Name"] for call in machine.profile().calls] == [call["Name"] for call in report.calls]
+
+
+def test_the_profiler_of_the_virtual_machine_shows_memory():
+    """Allocations are calls of their own, before the kernels that write to them; other machines do not log them."""
+    x = relay.var("x", shape=(relay.Any(), 4))
+    program = relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x], relay.nn.softmax(x))), "llvm")
+    names = [
+        call["Name"]
+        for call in profiler_vm.VirtualMachineProfiler(program, tvm.cpu())
+        .profile(np.ones((3, 4), "float32"))
+        .calls
+    ]
+    (kernel,) = [place for place, name in enumerate(names) if "softmax" in name and "shape" not in name]
+    assert {"VM::AllocStorage", "VM::AllocTensorReg"} <= set(names[:kernel])
+    assert "VM::ShapeOf" in names

@@ -138,3 +138,13 @@ def test_json_of_tensors() -> None:
     assert read_d.value_index == 1 and read_d.op.num_outputs == 2 and read_d.op.output(1) is read_d
     assert read_d.op.input_tensors == (read_b,) and read_b.op.output(0) is read_b
     assert str(read_b.op.body[0]) == str(b.op.body[0])
+
+
+def test_whole_floats_are_extents():
+    """``n / 2`` is a float in Python: where it is a whole number, it is that."""
+    a = te.placeholder((8 / 2, 3), name="A")
+    b = te.compute((4.0, 3), lambda i, j: a[i, j] + 1, name="B")
+    assert [extent.value for extent in (*a.shape, *b.shape)] == [4, 3, 4, 3]
+    assert str(a.shape[0].dtype) == "int32"
+    with pytest.raises(ExpressionError, match=r"dimension 0 of A is 2.5, not an integer"):
+        te.placeholder((2.5,), name="A")

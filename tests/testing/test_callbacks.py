@@ -1,5 +1,8 @@
 """Helpers for tests of calls between languages."""
 
+import signal
+import time
+
 import numpy as np
 import pytest
 
@@ -33,3 +36,29 @@ def test_kinds_of_errors_by_name(kind: str) -> None:
     with pytest.raises(ValueError, match="myop") as caught:
         tvm.testing.test_raise_error_callback("ValueError: myop")()
     assert isinstance(caught.value, tvm.TVMError)
+
+
+def test_devices_come_back() -> None:
+    """A device passes through a call with its type and number, which are compared with those expected."""
+    device = tvm.opencl(10)
+    assert tvm.testing.device_test(device, device.device_type, 10) == device
+    with pytest.raises(ValueError, match="is not the device 9"):
+        tvm.testing.device_test(device, device.device_type, 9)
+
+
+def test_waiting_ends_with_a_signal() -> None:
+    """The exception of a signal's handler ends the wait, long before its time."""
+
+    def stop(number: int, frame: object) -> None:
+        raise InterruptedError("enough")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    begin = time.monotonic()
+    try:
+        with pytest.raises(InterruptedError):
+            tvm.testing.run_check_signal(60)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - begin < 30
+    tvm.testing.run_check_signal(0)

@@ -12,8 +12,11 @@ import numpy as np
 
 from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, PrimExpr
+from tilewright.runtime.module import Module
+from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.registry import get_global_func, list_global_func_names
 from tilewright.support.dtype import BFLOAT, FLOAT, HANDLE, INT, UINT
+from tilewright.support.node import Object
 from tilewright.support.span import Span
 
 string_types = (str,)
@@ -61,6 +64,10 @@ class ObjectGeneric:
     def asobject(self) -> Any:
         """The object for this value."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it becomes an object")
+
+
+ObjectTypes = (ObjectGeneric, Object, NDArray, Module)
+"""What packed functions take beside numbers, texts and functions."""
 
 
 class ObjectRValueRef:

@@ -22,15 +22,14 @@ _VULKAN_CAN: Final = (
 _VULKAN_HAS: Final = (
     "supported_subgroup_operations max_block_size_x max_block_size_y max_block_size_z max_push_constants_size "
     "max_uniform_buffer_range max_storage_buffer_range max_per_stage_descriptor_storage_buffer "
-    "driver_version vulkan_api_version max_spirv_version"
+    "driver_version vulkan_api_version max_spirv_version from_device"
 )
 
 TARGET_OPTIONS: Final[dict[str, dict[str, str]]] = {
-    # The runtime is the C runtime; parameters travel as the executor needs them; the triple decides the float ABI, and
-    # buffers are aligned as the runtime aligns its own.
-    "llvm": {"String": "runtime mfloat-abi", "Bool": "link-params", "Integer": "workspace-byte-alignment"},
-    "c": {"String": "runtime march", "Bool": "link-params", "Integer": "workspace-byte-alignment"},
-    "hexagon": {"Array<String>": "llvm-options", "Bool": "link-params"},
+    # The runtime is the C runtime; the triple decides the float ABI; buffers are aligned as the runtime aligns its own.
+    "llvm": {"String": "runtime mfloat-abi", "Integer": "workspace-byte-alignment"},
+    "c": {"String": "runtime march", "Integer": "workspace-byte-alignment"},
+    "hexagon": {"Array<String>": "llvm-options"},
     # A description of the device: there is no code generator for it.
     "vulkan": {"Bool": _VULKAN_CAN, "Integer": _VULKAN_HAS, "String": "device_type device_name driver_name"},
 }

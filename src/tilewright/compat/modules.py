@@ -121,6 +121,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     "relay.backend.contrib.uma.api": {},
     "relay.backend.contrib.uma.api.utils": {"relay.backend.byoc.uma": "PassPhase"},
     "relay.backend.contrib.uma.backend": {"relay.backend.byoc.uma": "UMABackend"},
+    "relay.backend._backend": {"relay.backend.static_memory_plan": "GraphPlanMemory=graph_plan_memory"},
     "relay.backend.compile_engine": {
         "compat.te_compiler": "CCacheKey CCacheValue CachedFunc CompileEngine=TECompiler get",
         "relay.backend.implementation": "get_valid_implementations select_implementation",
@@ -195,6 +196,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "ir.operators": "const",
     },
     "target.codegen": {"target.llvm_version": "llvm_version_major"},
+    "te.hybrid.runtime": {"te.hybrid.language": "HYBRID_GLOBALS=EMULATED max_num_threads"},
     "testing.autotvm": {
         "autotvm.testing": "DummyRunner bad_matmul get_sample_records get_sample_task matmul"
     },
@@ -216,7 +218,16 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     },
     "tir.stmt_functor": {"tir.functor": "ir_transform post_order_visit substitute"},
     "tir.transform.transform": {"tir.transform": "*"},
-    "topi.generic.conv2d": {"compat.workloads": "fallback_schedule_cpu_common_int8"},
+    "topi.cpp": {"topi": "*"},
+    "topi.cpp.cuda": {"topi.cuda": "*"},
+    "topi.cpp.generic": {"topi.generic": "*"},
+    "topi.cpp.nn": {"topi.nn": "*"},
+    "topi.cpp.utils": {"topi.utils": "*"},
+    "topi.cpp.vision": {"topi.vision": "*"},
+    "topi.cpp.x86": {"topi.x86": "*"},
+    "topi.generic.conv2d": {
+        "compat.workloads": "fallback_schedule_cpu_1x1_int8 fallback_schedule_cpu_common_int8",
+    },
     "topi.scatter_add": {"topi": "scatter_add"},
     "topi.tensor": {"topi": "elemwise_sum full full_like"},
     "topi.testing.common": {"compat.testing_schedules": "*"},
@@ -257,13 +268,17 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "ir.global_var": "GlobalVar",
     },
     "ir.type_relation": {"ir.type": "TypeCall"},
+    "relay": {"ir.type": "TypeConstraint"},
     "relay.analysis": {"relay.transform.lib.extract_fused": "extract_fused_functions"},
     "relay.backend": {"relay.backend.options": "Executor Runtime"},
     "relay.backend.te_compiler": {
         "compat.te_compiler": "CCacheKey CCacheValue CachedFunc TECompiler get",
         "relay.backend.implementation": "get_valid_implementations select_implementation",
     },
-    "relay.expr": {"relay.expr_functor": "bind"},
+    "relay.expr": {
+        "relay.backend.static_memory_plan": "StaticMemoryPlan StorageInfo",
+        "relay.expr_functor": "bind",
+    },
     "relay.frontend": {"compat.mxnet_quantization": "quantize_conv_bias_mkldnn_from_var"},
     "relay.frontend.common": {"compat.frontend_common": "*"},
     "relay.frontend.onnx": {"compat.onnx": "*"},
@@ -281,9 +296,10 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     "relay.transform": {"relay.op.layout_rules": "InferCorrectLayoutOutput=Layouts"},
     "rpc.client": {"rpc.tracker_session": "TrackerSession connect_tracker"},
     "runtime": {
-        "compat.ffi": "ObjectGeneric",
+        "compat.ffi": "DataTypeCode ObjectGeneric ObjectTypes",
         "ir.convert": "convert",
         "ir.operators": "const",
+        "runtime.profiling": "Report",
     },
     "runtime.ndarray": {"runtime.device": "cl=opencl mtl=metal"},
     "runtime.module": {"runtime.loading": "enabled load_module system_lib"},
@@ -297,6 +313,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "te.extern": "extern",
         "te.scan": "scan",
     },
+    "te.schedule": {"ir.buffer": "Buffer"},
     "te.tensor": {
         "te.extern": "ExternOp",
         "te.hybrid.operation": "HybridOp",
@@ -307,6 +324,9 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     "support": {"compat.frontend_test_module": "FrontendTestModule"},
     "tir.op": {"tir.reducer": "comm_reducer"},
     "topi.nn.conv2d": {"compat.workloads": "Workload _get_workload=get_workload"},
+    "topi.nn.depthwise_conv2d": {
+        "compat.workloads": "Workload _get_workload=get_depthwise_workload",
+    },
     "topi.random": {"compat.wrapping": "threefry_test_wrapping"},
     "testing": {"compat.absent_devices": "ethosn_available"},
     "topi": {"topi.utils": "get_const_tuple"},

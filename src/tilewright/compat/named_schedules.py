@@ -8,6 +8,7 @@ from typing import Any
 
 from tilewright.compat import arm, cuda, x86
 from tilewright.compat.operator_schedules import OF_X86, OPERATORS
+from tilewright.compat.workloads import fallback_schedule
 from tilewright.schedule import Outputs, cpu, current_target, gpu, schedule
 from tilewright.schedule.cpu.existing import schedule_injective_from_existing
 from tilewright.strategy import register_schedule_for
@@ -96,6 +97,7 @@ def _generic() -> dict[str, Any]:
 def _x86() -> dict[str, Any]:
     return {
         **x86.COMPUTATIONS,
+        "_fallback_schedule": fallback_schedule,
         "schedule_injective_from_existing": schedule_injective_from_existing,
         **{f"schedule_{name}": _cpu_schedule(name) for name in OF_X86},
     }

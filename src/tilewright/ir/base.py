@@ -38,6 +38,10 @@ class RelayExpr(BaseExpr):
         """The type that inference found."""
         return inferred_type(self)
 
+    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
+        """The expression as text; a level whose text has meta data or annotations overrides this."""
+        return repr(self)
+
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields replaced; its type is for inference to find again."""
         made = super().replace(**changes)

@@ -60,6 +60,7 @@ _UPDATE_STATE: Final = (
     *("tvm_load_matrix_sync", "tvm_mma_sync", "tvm_bmma_sync", "tvm_fill_fragment", "tvm_store_matrix_sync"),
     *("matrix_multiply_add", "texture2d_load", "texture2d_store", "mem_copy"),
     *("start_profile_intrinsic", "end_profile_intrinsic"),
+    *("TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace"),
     *PTX_UPDATE_STATE,
 )
 
@@ -88,7 +89,8 @@ INPUT_COUNTS: Final = {
     **dict.fromkeys(("large_uint_imm", "vectorcombine", "same_address", *DOT_PRODUCTS), 2),
     **dict.fromkeys(("if_then_else", "fma", "tvm_struct_get"), 3),
     **dict.fromkeys(("q_multiply_shift", "tvm_struct_set", "tvm_call_packed_lowered"), 4),
-    "tvm_access_ptr": 5,
+    "TVMBackendFreeWorkspace": 3,
+    **dict.fromkeys(("tvm_access_ptr", "TVMBackendAllocWorkspace"), 5),
 }
 """How many arguments a call has, for the operators that take a fixed number."""
 

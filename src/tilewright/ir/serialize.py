@@ -114,6 +114,23 @@ def _set_slots(node: Node) -> list[str]:
     return [name for name in _form_of(type(node)).names if hasattr(node, name)]
 
 
+@dataclass(frozen=True)
+class SavedForm:
+    """How values of a class that is no node are written: as other values, from which they can be made again."""
+
+    kind: type
+    content: Callable[[Any], Any]
+    restore: Callable[[Any], Any]
+
+
+SAVED_FORMS: Final[dict[str, SavedForm]] = {}
+"""The forms by the name that stands in the text."""
+
+
+def _saved_form(value: Any) -> str | None:
+    return next((name for name, form in SAVED_FORMS.items() if type(value) is form.kind), None)
+
+
 def _parts(value: Any) -> Sequence[Any]:
     """The parts that must be written before a value."""
     if isinstance(value, IRModule):
@@ -131,7 +148,8 @@ def _parts(value: Any) -> Sequence[Any]:
         return list(value)
     if isinstance(value, Mapping):
         return [part for pair in value.items() for part in pair]
-    return []
+    form = _saved_form(value)
+    return [] if form is None else [SAVED_FORMS[form].content(value)]
 
 
 _BY_IDENTITY: Final[set[type]] = set()
@@ -237,6 +255,9 @@ class _Writer:
         if isinstance(value, np.ndarray):
             data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
             return {"array": data, "dtype": str(value.dtype), "shape": list(value.shape)}
+        form = _saved_form(value)
+        if form is not None:
+            return {"form": form, "content": parts[0]}
         raise SerializationError(f"{value!r} of type {type(value).__name__} cannot be written as JSON")
 
 
@@ -262,6 +283,7 @@ def _is_loaded(entries: list[Any]) -> bool:
         "kind": node_classes(),
         "op": Op.registry,
         "attributes": ATTRIBUTE_CLASSES,
+        "form": SAVED_FORMS,
     }
     return all(
         entry[form] in known[form]
@@ -288,6 +310,7 @@ class _Reader:
             "array": self.array,
             "tensor": self.tensor,
             "attributes": self.attributes,
+            "form": lambda entry: SAVED_FORMS[self.text(entry["form"])].restore(self.get(entry["content"])),
             "span": self.span,
             "op": lambda entry: Op.get(self.text(entry["op"])),
             "attrs": lambda entry: DictAttrs(self.mapping(entry["attrs"])),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.compile import link
+from tilewright.compile import UnitRequest, link
 from tilewright.compile.dump import dump_passes
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
@@ -23,6 +23,7 @@ from tilewright.relay.backend.external.code import compile_external, lower_exter
 from tilewright.relay.backend.graph_json import graph_json
 from tilewright.relay.backend.interpreter import Interpreter
 from tilewright.relay.backend.kernel_units import compile_kernels
+from tilewright.relay.backend.linked_params import LOOKUP, linked_storages, links_params, lookup_function
 from tilewright.relay.backend.memory_plan import plan_graph_memory
 from tilewright.relay.backend.preparation import (
     Params,
@@ -175,7 +176,6 @@ def _build(
         memory = plan_graph_memory(graph, in_place=in_place)
     constants = {node.name: node.value for node in graph.nodes if node.value is not None}
     values = dict(zip(constants, owned(list(constants.values()), params), strict=True))
-    text = graph_json(graph, memory)
     if executor == "aot":
         loops = [lower_primitive(function, target, name) for name, function in graph.kernels.items()]
         loops += lower_external(graph.external)
@@ -184,15 +184,30 @@ def _build(
     kernels = {
         name: (function, targets.of(graph.kernel_devices[name])) for name, function in graph.kernels.items()
     }
-    units, report = compile_kernels(kernels, targets.host)
+    linked = linked_storages(graph, memory) if links_params(targets.host) else {}
+    lookups = [_lookup_request(linked, values, targets.host)] if linked else []
+    units, report = compile_kernels(kernels, targets.host, others=lookups)
     library = link(list(units.values()), targets.host)
     external = compile_external(graph.external, targets.host)
     for part in external.modules:
         library.import_module(part)
     values |= external.constants
     return GraphExecutorFactoryModule(
-        fused, target, text, library, mod_name, values, memory=memory, cache_report=report
+        fused,
+        target,
+        graph_json(graph, memory, linked.values()),
+        library,
+        mod_name,
+        values,
+        memory=memory,
+        cache_report=report,
+        linked=linked,
     )
+
+
+def _lookup_request(linked: Mapping[str, int], values: Mapping[str, NDArray], host: Target) -> UnitRequest:
+    """The library's function that finds linked parameters, which are constants of it."""
+    return UnitRequest(LOOKUP, host, lambda: lookup_function(linked, values, host))
 
 
 class GraphExecutor(CompilingExecutor):

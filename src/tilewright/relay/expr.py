@@ -341,7 +341,7 @@ class TupleWrapper:
 
     def astext(self) -> str:
         """The text of the call."""
-        return self.tuple_value.astext()  # type: ignore[attr-defined, no-any-return]
+        return self.tuple_value.astext()
 
     def __getitem__(self, index: int) -> TupleGetItem:
         if not -self.size <= index < self.size:

@@ -1,5 +1,6 @@
 """The Python interface of the C runtime: arrays, packed functions, modules, devices."""
 
+from tilewright.runtime import named_functions as _named_functions
 from tilewright.runtime import profiling, vm
 from tilewright.runtime.benchmark import BenchmarkResult
 from tilewright.runtime.container import ShapeTuple
@@ -35,6 +36,8 @@ from tilewright.runtime.registry import (
 from tilewright.runtime.threads import config_threadpool, num_threads
 from tilewright.support.dtype import DataType
 from tilewright.support.node import Object
+
+_ = _named_functions  # registers them
 
 String = str
 

@@ -13,10 +13,24 @@ from dataclasses import dataclass
 from tilewright.runtime.failure import check
 from tilewright.runtime.library import LIBRARY, QUICK
 from tilewright.runtime.packed_func import PackedFunc
+from tilewright.runtime.vm_program import Opcode
 from tilewright.support.dtype import DataType
 
 _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat"}
 """DLPack's numbers of the kinds of element types."""
+
+
+INSTRUCTIONS = {
+    Opcode.ALLOC_TENSOR: "VM::AllocTensor",
+    Opcode.ALLOC_TENSOR_REG: "VM::AllocTensorReg",
+    Opcode.ALLOC_STORAGE: "VM::AllocStorage",
+    Opcode.ALLOC_STORAGE_ON: "VM::AllocStorage",
+    Opcode.SHAPE_OF: "VM::ShapeOf",
+    Opcode.RESHAPE_TENSOR: "VM::ReshapeTensor",
+    Opcode.DEVICE_COPY: "VM::DeviceCopy",
+    Opcode.LOAD_CONST_ON: "VM::LoadConst",
+}
+"""What the instructions of the virtual machine that a log may have are called."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +85,10 @@ class CallLog:
         self._names.append(name)
         return handle.value or 0
 
+    def watch_instructions(self, machine: int) -> None:
+        """Log, from now on, the instructions that make and move tensors, of a virtual machine of the C runtime."""
+        LIBRARY.tilewright_vm_set_call_log(machine, self._address)
+
     def clear(self) -> None:
         """Forget all calls, and start the clock."""
         QUICK.tilewright_call_log_clear(self._address)
@@ -92,7 +110,8 @@ class CallLog:
                 at += 4
                 found.append(LoggedTensor(_dtype_text(code, bits, lanes), tuple(words[at : at + ndim])))
                 at += ndim
-            yield LoggedCall(self._names[number], begin / 1e9, nanoseconds / 1e9, tuple(found))
+            name = self._names[number] if number >= 0 else INSTRUCTIONS[Opcode(-1 - number)]
+            yield LoggedCall(name, begin / 1e9, nanoseconds / 1e9, tuple(found))
 
     def __del__(self) -> None:
         if self._address and QUICK is not None:

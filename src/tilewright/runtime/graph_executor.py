@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import operator
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from ctypes import c_void_p
 from typing import Any
 
@@ -102,8 +102,9 @@ class GraphExecutor(Module):
         self._graph = _Graph(graph_json.encode(), library, devices)
         self.set_recording(record_graphs())
         self._parameters: Mapping[str, object] = {}
-        self._given: set[int] = set()
-        self._read_only: set[int] = set()
+        linked = [] if '"linked_params"' not in graph_json else list(self._linked_inputs())
+        self._given: set[int] = set(linked)
+        self._read_only: set[int] = set(linked)
         super().__init__("GraphExecutor", ("run", *_OPERATIONS))
 
     def _find(self, name: str) -> PackedFunc | None:
@@ -246,6 +247,12 @@ class GraphExecutor(Module):
     def input_is_parameter(self, index: int) -> bool:
         """True if the input at a position is a parameter of the model."""
         return self.get_input_name(index) in self._parameters
+
+    def _linked_inputs(self) -> Iterator[int]:
+        """The parameters that are constants of the library."""
+        for index in range(self.get_num_inputs()):
+            if LIBRARY.tilewright_graph_input_is_linked(self._graph.address, index):
+                yield index
 
     def input_device(self, index: int) -> Device:
         """Where an input is."""

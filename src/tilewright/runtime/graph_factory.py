@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import struct
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from tilewright.runtime.device import Device
@@ -28,11 +28,20 @@ TYPE_KEY = "GraphExecutorFactory"
 class GraphExecutorFactory(Module):
     """Makes executors of one model, under the model's name."""
 
-    def __init__(self, graph_json: str, params: Mapping[str, NDArray], name: str = "default") -> None:
-        super().__init__(TYPE_KEY, (name, "debug_create", "cuda_graph_create"))
+    def __init__(
+        self,
+        graph_json: str,
+        params: Mapping[str, NDArray],
+        name: str = "default",
+        linked: Collection[str] = (),
+    ) -> None:
+        """``linked`` names the parameters that the kernels' library has as constants: executors read them there, and
+        they are not saved once more with the graph."""
+        super().__init__(TYPE_KEY, (name, "debug_create", "cuda_graph_create", "remove_params"))
         self.graph_json = graph_json
         self.params = {name: value.aligned() for name, value in params.items()}
         self.name = name
+        self.linked = tuple(linked)
         self._importer: weakref.ref[Module] | None = None
 
     def imported_by(self, module: Module) -> None:
@@ -61,7 +70,7 @@ class GraphExecutorFactory(Module):
 
     def _create(self, library: Module, devices: Sequence[Device]) -> GraphExecutor:
         executor = GraphExecutor(self.graph_json, library, devices)
-        for name, value in self.params.items():
+        for name, value in self._own_params().items():
             index = executor.get_input_index(name)
             if index < 0:
                 continue
@@ -70,8 +79,18 @@ class GraphExecutorFactory(Module):
                 executor.set_input_zero_copy(index, value)
             else:
                 executor.set_input(index, value)
-        executor.keep(self.params)
+        executor.keep({**dict.fromkeys(self.linked), **self.params})
         return executor
+
+    def _own_params(self) -> dict[str, NDArray]:
+        """The parameters that the library does not have."""
+        return {name: value for name, value in self.params.items() if name not in self.linked}
+
+    def without_params(self) -> Module:
+        """The library with this model, whose parameters are to be set, or are in the library."""
+        library = self._library()
+        bare = GraphExecutorFactory(self.graph_json, {}, self.name, self.linked)
+        return library.with_imports([bare if one is self else one for one in library.imported_modules])
 
     def _executor_maker(self, name: str | None) -> Callable[[Device], Executor] | None:
         if name not in (None, self.name):
@@ -84,6 +103,8 @@ class GraphExecutorFactory(Module):
             skipped = 0
         elif name == "debug_create":
             skipped = 1  # the model's name
+        elif name == "remove_params":
+            return convert_to_tvm_func(self.without_params)
         else:
             return None
         if self._importer is None:
@@ -99,8 +120,13 @@ class GraphExecutorFactory(Module):
 
     def save_to_bytes(self) -> bytes:
         """Name, graph and parameters."""
-        head = json.dumps({"name": self.name, "graph": self.graph_json}).encode()
-        return struct.pack("<Q", len(head)) + head + save_param_dict(self.params)
+        said = {
+            "name": self.name,
+            "graph": self.graph_json,
+            **({"linked": self.linked} if self.linked else {}),
+        }
+        head = json.dumps(said).encode()
+        return struct.pack("<Q", len(head)) + head + save_param_dict(self._own_params())
 
     @staticmethod
     def load_from_bytes(type_key: str, content: bytes | memoryview) -> GraphExecutorFactory:
@@ -109,7 +135,10 @@ class GraphExecutorFactory(Module):
             (size,) = struct.unpack_from("<Q", content)
             head = json.loads(bytes(content[8 : 8 + size]))
             return GraphExecutorFactory(
-                str(head["graph"]), load_param_dict(content[8 + size :]), str(head["name"])
+                str(head["graph"]),
+                load_param_dict(content[8 + size :]),
+                str(head["name"]),
+                [str(name) for name in head.get("linked", ())],
             )
         except (struct.error, ValueError, KeyError, TypeError) as error:
             raise failure("ValueError", f"the model in the library is damaged: {error}") from error

@@ -10,6 +10,7 @@ says where a function's machine code is (``_address_of``); one that has none say
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -161,6 +162,14 @@ class Module:
                         if not self._bindings:
                             self._bindings.append(Bindings(self._owner()))
                         self._bindings[0].bind(slot, function)
+
+    def with_imports(self, modules: Sequence[Module]) -> Module:
+        """Another module with the same code, which imports these in the place of its own imports."""
+        made = copy.copy(self)
+        made._imports, made._functions = list(modules), {}
+        for module in modules:
+            module.imported_by(made)
+        return made
 
     def imported_by(self, module: Module) -> None:
         """Called when another module has imported this one; a kind that needs its importer overrides this."""

@@ -1,4 +1,4 @@
-"""A virtual machine that times its kernels."""
+"""A virtual machine that times its kernels, and the instructions between them that make and move tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def enabled() -> bool:
 
 
 class VirtualMachineProfiler(VirtualMachine):
-    """A machine whose ``profile`` runs a function with a clock at every kernel."""
+    """A machine whose ``profile`` runs a function with a clock at every kernel and allocation."""
 
     def __init__(
         self,
@@ -28,13 +28,15 @@ class VirtualMachineProfiler(VirtualMachine):
     ) -> None:
         self._log = CallLog()
         super().__init__(exe, device, memory_cfg, log=self._log)
+        if self._foreign is None:
+            self._log.watch_instructions(self._machine.address)
         self._device = device if isinstance(device, Device) else next(iter(device))
 
     def profile(
         self, *args: Any, func_name: str = "main", collectors: object = None, **kwargs: Any
     ) -> Report:
-        """Run a function once to warm up and once to measure: the times of its kernels in the order of the calls.
-        Without arguments, those of ``set_input`` are used."""
+        """Run a function once to warm up and once to measure: the times of its kernels and of its
+        instructions for memory, in the order of the calls. Without arguments, those of ``set_input`` are used."""
         if args or kwargs:
             self.set_input(func_name, *args, **kwargs)
         if self._foreign is not None:

@@ -101,7 +101,7 @@ _ALL_KINDS: Final = (
         {
             "mattr": STRINGS,
             **_options("mcpu mtriple mabi executor interface-api", STRING),
-            **_options("system-lib unpacked-api", BOOL),
+            **_options("system-lib unpacked-api link-params", BOOL),
             **_options("fast-math fast-math-nnan fast-math-ninf fast-math-nsz", BOOL),
             **_options("fast-math-arcp fast-math-contract fast-math-reassoc", BOOL),
             **_options("opt-level num-cores", INTEGER),
@@ -112,7 +112,7 @@ _ALL_KINDS: Final = (
         _CPU,
         ("cpu",),
         {
-            **_options("system-lib unpacked-api", BOOL),
+            **_options("system-lib unpacked-api link-params", BOOL),
             **_options("mcpu executor interface-api", STRING),
         },
     ),
@@ -197,7 +197,7 @@ _ALL_KINDS: Final = (
         {
             "mattr": STRINGS,
             **_options("mcpu mtriple", STRING),
-            **_SYSTEM_LIB,
+            **_options("system-lib link-params", BOOL),
         },
     ),
     TargetKind("stackvm", _CPU, (), _SYSTEM_LIB),

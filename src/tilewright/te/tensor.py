@@ -281,6 +281,9 @@ def _check_shape(name: str, shape: Sequence[PrimExpr], span: Span | None) -> Non
 
 
 def as_shape(shape: ExprLike | Sequence[ExprLike]) -> tuple[PrimExpr, ...]:
-    """A shape from a number, an expression or a sequence of them."""
+    """A shape from a number, an expression or a sequence of them; a float that is a whole number counts as that."""
     dimensions = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    return tuple(operators.as_expr(extent) for extent in dimensions)
+    return tuple(
+        operators.as_expr(int(extent) if isinstance(extent, float) and extent.is_integer() else extent)
+        for extent in dimensions
+    )

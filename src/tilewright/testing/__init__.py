@@ -1,8 +1,10 @@
 """Helpers for tests of programs that use Tilewright."""
 
 from tilewright.testing.callbacks import (
+    device_test,
     echo,
     nop,
+    run_check_signal,
     test_check_eq_callback,
     test_raise_error_callback,
     test_wrap_callback,
@@ -67,6 +69,7 @@ __all__ = [
     "check_int_constraints_trans_consistency",
     "check_numerical_grads",
     "device_enabled",
+    "device_test",
     "echo",
     "enabled_targets",
     "exclude_targets",
@@ -98,6 +101,7 @@ __all__ = [
     "requires_rpc",
     "requires_tensorcore",
     "requires_vulkan",
+    "run_check_signal",
     "slow_summation",
     "terminate_self",
     "test_check_eq_callback",

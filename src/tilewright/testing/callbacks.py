@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
+from tilewright.runtime.device import Device
 from tilewright.runtime.failure import failure
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.runtime.registry import register_func
@@ -18,6 +20,25 @@ def nop(*args: Any) -> None:
 def echo(value: Any) -> Any:
     """Gives what it was given, after a call through the runtime."""
     return convert_to_tvm_func(lambda given: given)(value)
+
+
+def device_test(dev: Device, tid: int, did: int) -> Device:
+    """Gives the device that it was given, after a call through the runtime, which compares its type and number."""
+
+    def check(given: Device, kind: int, number: int) -> Device:
+        if (given.device_type, given.device_id) != (kind, number):
+            raise failure("ValueError", f"{given} is not the device {number} of type {kind}")
+        return given
+
+    found: Device = convert_to_tvm_func(check)(dev, tid, did)
+    return found
+
+
+def run_check_signal(nsec: int) -> None:
+    """Waits so many seconds, and ends at once with the exception of a signal's handler."""
+    until = time.monotonic() + nsec
+    while (left := until - time.monotonic()) > 0:
+        time.sleep(min(left, 0.1))
 
 
 register_func("testing.nop", nop, override=True)

@@ -19,7 +19,7 @@ from tilewright.runtime.loading import load_module
 from tilewright.support.errors import CodegenError, InternalError, TargetError
 from tilewright.tir import op
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.stmt import AttrStmt, Evaluate, For, ForKind, Store
+from tilewright.tir.stmt import AttrStmt, Evaluate, For, ForKind, SeqStmt, Store
 
 
 def scaled_sum(kit):
@@ -143,6 +143,19 @@ def test_llvm_code_can_be_linked_in(kit):
     assert result[0] == 42
     with pytest.raises(CodegenError, match="cannot be read"):
         kit.build([y], AttrStmt(y.data, "pragma_import_llvm", StringImm("/no/such/file.ll"), store))
+
+
+def test_import_llvm_twice(kit):
+    """Two parts of a program may bring the same text, which is linked in once."""
+    y = kit.buffer("y", 2, "int32")
+    source = StringImm("define i32 @third(i32 %x) {\n  %r = mul i32 %x, 3\n  ret i32 %r\n}\n")
+    stores = [
+        Store(y.data, op.call_extern("int32", "third", IntImm("int32", place + 1)), place) for place in (0, 1)
+    ]
+    result = np.zeros(2, "int32")
+    body = SeqStmt([AttrStmt(y.data, "pragma_import_llvm", source, store) for store in stores])
+    kit.build([y], body)["f"](result)
+    np.testing.assert_array_equal(result, [3, 6])
 
 
 def test_fast_math_is_the_targets_choice(kit):

@@ -6,6 +6,7 @@ import pytest
 import tilewright as tvm
 from tilewright import te, tir
 from tilewright.ir.type import PointerType, PrimType
+from tilewright.script import tir as T
 from tilewright.support.errors import LoweringError
 from tilewright.tir.transform.lower_tvm_builtin import LowerTVMBuiltin, fits_stack
 
@@ -157,3 +158,27 @@ def test_statements_that_run_once():
     assert values.numpy()[0] == 1
     with pytest.raises(LoweringError, match='"VTAPushGEMMOp", which no supported target has'):
         tvm.build(tvm.IRModule({"once": scoped("VTAPushGEMMOp")}), target="llvm")
+
+
+def test_workspaces_that_programs_write_out():
+    """``T.TVMBackendAllocWorkspace`` and its release run as the runtime's own, in the text form too."""
+
+    @T.prim_func
+    def double(a: T.handle) -> None:
+        T.func_attr({"global_symbol": "double", "tir.noalias": True})
+        A = T.match_buffer(a, (8,), "float32")
+        memory = T.var("handle")
+        with T.let(memory, T.TVMBackendAllocWorkspace(1, 0, T.uint64(32), 2, 32, dtype="handle")):
+            if T.isnullptr(memory, dtype="bool"):
+                T.evaluate(T.tvm_throw_last_error(dtype="int32"))
+            for i in T.serial(0, 8):
+                T.store(memory, i, A[i] + A[i], True)
+            for i in T.serial(0, 8):
+                A[i] = T.load("float32", memory, 7 - i)
+            if T.TVMBackendFreeWorkspace(1, 0, memory, dtype="int32") != 0:
+                T.evaluate(T.tvm_throw_last_error(dtype="int32"))
+
+    tvm.ir.assert_structural_equal(tvm.script.from_source(double.script()), double, True)
+    data = tvm.nd.array(np.arange(8, dtype="float32"))
+    tvm.build(double, target="llvm")["double"](data)
+    np.testing.assert_array_equal(data.numpy(), np.arange(7, -1, -1) * 2)

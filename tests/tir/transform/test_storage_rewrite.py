@@ -124,6 +124,20 @@ def test_thread_group_keeps_its_buffers(apply):
     assert {first.buffer_var.name, first.body.buffer_var.name} == {"A0", "A1"}
 
 
+def test_tagged_scopes_share(apply):
+    """A scope with a tag is a memory of its own: what is used one after the other shares it, as in plain memory."""
+    builder = tir.ir_builder.create()
+    n = tir.Var("n", "int32")
+    with builder.for_range(0, n, name="i"):
+        for step in range(2):
+            with builder.for_range(0, 10, name="j") as j:
+                a = builder.allocate("float32", 200, name=f"A{step}", scope="local.L0A")
+                a[j] = float(step)
+    after = apply(tir.PrimFunc([n], builder.get()), StorageRewrite())
+    assert isinstance(after.body, tir.Allocate) and isinstance(after.body.body, tir.For)
+    assert after.body.extents[0].value == 200 and after.body.buffer_var.storage_scope == "local.L0A"
+
+
 def test_symbolic_sizes_share_when_they_are_alike(apply, agree, nodes_of):
     """Buffers of one symbolic size share; a size that is only known inside a loop stays there."""
     builder = tir.ir_builder.create()

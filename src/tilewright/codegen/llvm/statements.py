@@ -113,7 +113,9 @@ class StatementEmitter(ExpressionEmitter):
             self._streaming(node)
             return
         elif key == "pragma_import_llvm" and isinstance(node.value, StringImm):
-            self.module.imported.append(node.value.value)
+            # Stages that call the same functions bring the same text.
+            if node.value.value not in self.module.imported:
+                self.module.imported.append(node.value.value)
         self.statement(node.body)
 
     def _streaming(self, node: AttrStmt) -> None:

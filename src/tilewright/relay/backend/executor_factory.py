@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from tilewright.compile import CacheReport
@@ -84,6 +84,7 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
         function_metadata: Mapping[str, Any] | None = None,
         memory: GraphMemory | None = None,
         cache_report: CacheReport | None = None,
+        linked: Collection[str] = (),
     ) -> None:
         self.ir_mod = ir_mod
         self.target = target
@@ -93,7 +94,7 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
         self.memory = memory
         self.cache_report = cache_report
         self.lib = libmod
-        self.module = GraphExecutorFactory(graph_json_str, params, libmod_name)
+        self.module = GraphExecutorFactory(graph_json_str, params, libmod_name, linked)
         self.params = self.module.params
         libmod.import_module(self.module)
 

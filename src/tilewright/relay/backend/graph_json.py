@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from tilewright.relay.analysis.work import (
@@ -16,8 +17,8 @@ from tilewright.relay.backend.graph import CPU, Entry, ExecutorGraph
 from tilewright.relay.backend.memory_plan import GraphMemory
 
 
-def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
-    """The text that ``graph_executor.create`` takes."""
+def graph_json(graph: ExecutorGraph, memory: GraphMemory, linked: Collection[int] = ()) -> str:
+    """The text that ``graph_executor.create`` takes. ``linked`` are the storages of parameters that the library has."""
     rows = [0]
     nodes: list[dict[str, Any]] = []
     for node in graph.nodes:
@@ -66,6 +67,7 @@ def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
                 **({"tensor_offset": ["list_int", inside]} if any(inside) else {}),
                 # Inputs whose memory outputs take.
                 **({"updated_inputs": ["list_int", [*updated]]} if updated else {}),
+                **({"linked_params": ["list_int", [*linked]]} if linked else {}),
             },
             "node_row_ptr": rows,
             # The last member: TVM's readers stop at it, whatever is in it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tilewright.codegen import generator_for
@@ -38,15 +38,17 @@ def compile_kernels(
     kernels: Mapping[str, tuple[Function, Target]],
     host: Target,
     shape_functions: Mapping[str, Function] | None = None,
+    others: Sequence[UnitRequest] = (),
 ) -> tuple[dict[str, Unit], CacheReport]:
-    """Code for every primitive function, and for the shape functions of some, by name. Shapes are computed on the
-    host."""
+    """Code for every primitive function, for the shape functions of some, and for other functions, by name. Shapes are
+    computed on the host."""
     requests = [
         *(_request(name, function, target, host, "kernel") for name, (function, target) in kernels.items()),
         *(
             _request(name, function, host, host, "shape function")
             for name, function in (shape_functions or {}).items()
         ),
+        *others,
     ]
     return compile_units(requests, host)
 

@@ -21,10 +21,22 @@ from tilewright.ir.expr import FloatImm, IntImm, StringImm
 from tilewright.support.errors import OpAttributeInvalid
 
 
+class Integer(int):
+    """A number in a list of attributes. Programs for TVM, where it is a loop-level constant, read its ``value``."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> int:
+        """The number."""
+        return int(self)
+
+
 def plain(value: Any) -> Any:
     """A value as attributes keep it: numbers, strings and tuples of Python where it is constant."""
     if isinstance(value, (list, tuple)):
-        return tuple(plain(item) for item in value)
+        items = [plain(item) for item in value]
+        return tuple([Integer(item) if type(item) is int else item for item in items])
     if isinstance(value, (IntImm, FloatImm, StringImm)):
         return bool(value.value) if value.dtype == "bool" else value.value
     if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:

@@ -99,6 +99,23 @@ static int32_t call_watched(void* self, const TVMFFIAny* args, int32_t num_args,
   return status;
 }
 
+int64_t tw_call_log_begin(TilewrightCallLog* log, int64_t number) {
+  if (make_room(log, 4) != 0) return -1;
+  int64_t at = (int64_t)log->count;
+  log->count += 4;
+  int64_t* words = log->words + at;
+  words[0] = number;
+  words[2] = words[3] = 0;
+  words[1] = (int64_t)(tw_now_nanoseconds() - log->start);
+  return at;
+}
+
+void tw_call_log_end(TilewrightCallLog* log, int64_t at) {
+  log->words[at + 2] = (int64_t)(tw_now_nanoseconds() - log->start) - log->words[at + 1];
+}
+
+void tw_call_log_retain(TilewrightCallLog* log) { ++log->references; }
+
 static void release_watched(void* owner) {
   Watched* watched = owner;
   tilewright_object_release(watched->function);

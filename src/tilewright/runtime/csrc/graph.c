@@ -179,6 +179,7 @@ static int32_t own_storage(TilewrightGraph* graph, int32_t index) {
   }
   if (storage->data != storage->owned) move_storage(graph, index, storage->owned);
   keep_lent(storage, NULL);
+  storage->is_linked = false;
   return 0;
 }
 
@@ -243,6 +244,7 @@ static int32_t set_in_place(TilewrightGraph* graph, int32_t index, const DLTenso
   }
   move_storage(graph, entry->storage, data);
   keep_lent(&graph->storages[entry->storage], lent);
+  graph->storages[entry->storage].is_linked = false;
   return 0;
 }
 
@@ -421,6 +423,11 @@ int32_t tilewright_graph_updates_input(TilewrightGraph* graph, int32_t index) {
   return entry != NULL && graph->storages[entry->storage].is_updated;
 }
 
+int32_t tilewright_graph_input_is_linked(TilewrightGraph* graph, int32_t index) {
+  const TwGraphEntry* entry = input_entry(graph, index);
+  return entry != NULL && graph->storages[entry->storage].is_linked;
+}
+
 int32_t tilewright_graph_output_storage(TilewrightGraph* graph, int32_t index) {
   if (index < 0 || index >= graph->num_outputs) {
     return tw_fail("IndexError", "the graph has %d outputs; there is no output %d", (int)graph->num_outputs, (int)index);
@@ -436,6 +443,7 @@ static int32_t run_in_place(TilewrightGraph* graph, int32_t count, const int32_t
       return tw_fail("ValueError", "a graph uses memory in place for its storages, aligned to 64 bytes");
     }
     keep_lent(&graph->storages[storages[i]], NULL);
+    graph->storages[storages[i]].is_linked = false;
     if (graph->storages[storages[i]].data != memory[i]) move_storage(graph, storages[i], memory[i]);
   }
   return tw_graph_run(graph, run_all);

@@ -29,10 +29,12 @@ typedef struct {
   uint64_t offset;   /* in the arena, for storages of intermediate tensors */
   void* data;        /* NULL: an input that nobody has set yet */
   void* owned;       /* what to free: for inputs, and for all where tensors are guarded */
-  TilewrightObject* lent; /* the tensor whose memory an input reads in place; NULL: its own, or a caller's */
+  TilewrightObject* lent; /* what keeps the memory that an input reads in place: a tensor, a library's function; NULL: its own, or
+                             a caller's */
   bool is_input;     /* some entry of it is an input of the graph */
   bool is_written;   /* some entry of it is written by a function */
   bool is_updated;   /* an input whose memory an output takes, as whoever built the graph asked for */
+  bool is_linked;    /* a parameter inside the library; nobody has to set it */
 } TwGraphStorage;
 
 typedef struct {

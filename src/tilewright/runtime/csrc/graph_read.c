@@ -408,6 +408,45 @@ static int32_t read_updated_inputs(TilewrightGraph* graph, const TwJson* root) {
   return 0;
 }
 
+/* Where the library has the parameter of a storage. */
+static int32_t linked_address(TilewrightObject* lookup, int64_t storage, void** out) {
+  TVMFFIAny argument = {.type_index = TILEWRIGHT_INT, .v_int64 = storage}, result = {0};
+  if (tilewright_function_call(lookup, &argument, 1, &result) != 0) return -1;
+  *out = result.type_index == TILEWRIGHT_POINTER ? result.v_ptr : NULL;
+  if (result.type_index >= TILEWRIGHT_FIRST_OBJECT) tilewright_any_release(&result);
+  return *out != NULL ? 0 : tw_fail("ValueError", "the library does not have the parameter of storage %d", (int)storage);
+}
+
+/* Parameters that are constants of the library ("-link-params") are read there, if it has the function that finds them. */
+static int32_t link_params(TilewrightGraph* graph, const TwJson* root, TilewrightFind find, void* context) {
+  const TwJson* storages = attribute(root, "linked_params");
+  if (storages == NULL) return 0;
+  TilewrightObject* lookup = find(context, "_lookup_linked_param");
+  if (lookup == NULL) return tilewright_error_kind() != NULL ? -1 : 0;
+  int32_t status = 0;
+  for (const TwJson* value = storages->first; status == 0 && value != NULL; value = value->next) {
+    int64_t id;
+    if (!tw_json_integer(value, graph->num_storages - 1, &id) || !graph->storages[id].is_input || graph->storages[id].is_written) {
+      status = damaged("a linked parameter is no input");
+    } else if (graph->storages[id].arena >= 0 && tw_host_reads(tw_graph_device(graph, (int32_t)id))) {
+      void* data;
+      status = linked_address(lookup, id, &data);
+      if (status != 0) break;
+      graph->storages[id].data = data;
+      graph->storages[id].is_linked = true;
+      if (graph->storages[id].lent == NULL) { /* the function keeps the library, and with it the memory */
+        tilewright_object_retain(lookup);
+        graph->storages[id].lent = lookup;
+      }
+      for (int32_t i = graph->storages[id].first_entry; i >= 0; i = graph->entries[i].next_in_storage) {
+        graph->entries[i].tensor.data = (char*)data + graph->entries[i].offset;
+      }
+    }
+  }
+  tilewright_object_release(lookup);
+  return status;
+}
+
 /* A node that runs nothing has its results in the memory of its arguments: each in the argument of its number or in the
    first one, or one result in which the arguments lie one after the other. */
 static int32_t check_view(const TilewrightGraph* graph, const TwGraphNode* node) {
@@ -519,6 +558,7 @@ int32_t tw_graph_read(TilewrightGraph* graph, const char* json, size_t size, Til
   if (status == 0) status = find_functions(graph, root, find, context);
   if (status == 0) status = plan_memory(graph, root);
   if (status == 0) status = read_updated_inputs(graph, root);
+  if (status == 0) status = link_params(graph, root, find, context);
   if (status == 0) status = fill_arguments(graph);
   tw_json_free(&document);
   return status;

@@ -32,6 +32,11 @@ typedef struct {
 
 TwThreadState* tw_thread(void);
 
+/* Logs something that is no call of a function, from here to `end`: its place in the log, or -1 with an error. */
+int64_t tw_call_log_begin(TilewrightCallLog* log, int64_t number);
+void tw_call_log_end(TilewrightCallLog* log, int64_t at);
+void tw_call_log_retain(TilewrightCallLog* log);
+
 /* Sets a general error where a task failed without setting one. */
 void tw_error_require(void);
 

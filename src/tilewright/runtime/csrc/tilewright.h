@@ -591,6 +591,10 @@ TILEWRIGHT_API int32_t tilewright_graph_share_input(TilewrightGraph* graph, int3
  * need not be set again. */
 TILEWRIGHT_API int32_t tilewright_graph_updates_input(TilewrightGraph* graph, int32_t index);
 
+/* 1 if the input is a parameter that the library has as a constant (the target's "-link-params"). It need not be set, and its
+ * memory is read-only; a value that is set takes its place. */
+TILEWRIGHT_API int32_t tilewright_graph_input_is_linked(TilewrightGraph* graph, int32_t index);
+
 /* Copies parameters, in the form of TVM's `save_param_dict`, into the inputs of their names; names that are no input are
  * left out. Sharing takes them from another graph instead, without a copy. */
 TILEWRIGHT_API int32_t tilewright_graph_load_params(TilewrightGraph* graph, const char* data, size_t size);
@@ -665,6 +669,9 @@ TILEWRIGHT_API int32_t tilewright_vm_function(TilewrightVM* vm, int32_t function
 /* Calls nested within each other, 2^20 unless set; instructions of one run, and bytes of all tensors that programs make, 0
  * for any number. */
 TILEWRIGHT_API void tilewright_vm_set_limits(TilewrightVM* vm, int64_t most_frames, int64_t most_instructions, uint64_t most_bytes);
+
+/* Logs the instructions that make and move tensors, each under -1 minus its opcode; NULL for none, as at the start. */
+TILEWRIGHT_API void tilewright_vm_set_call_log(TilewrightVM* vm, TilewrightCallLog* log);
 
 /* What long runs of graphs and programs on this thread ask between kernels, every 50 ms at most: 0 to go on; -1, with the
  * thread's error set, to end with that error. NULL, as at the start, for nothing to ask. */

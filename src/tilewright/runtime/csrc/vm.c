@@ -109,6 +109,13 @@ static int32_t run(Machine* machine, TVMFFIAny* result) {
   do {                            \
     if ((action) != 0) return -1; \
   } while (0)
+/* The same for an instruction that profiles show. */
+#define TRY_LOGGED(action)                                                                       \
+  do {                                                                                           \
+    int64_t logged = vm->log == NULL ? 0 : tw_call_log_begin(vm->log, -1 - (int64_t)code[0]);    \
+    if (logged < 0 || (action) != 0) return -1;                                                  \
+    if (vm->log != NULL) tw_call_log_end(vm->log, logged);                                       \
+  } while (0)
   RESUME();
   for (;;) {
     if (--left < 0) return tw_fail("RuntimeError", "the program took more than %lld instructions", (long long)vm->most_instructions);
@@ -158,11 +165,11 @@ static int32_t run(Machine* machine, TVMFFIAny* result) {
         code += 4 + code[3];
         break;
       case TW_VM_ALLOC_TENSOR:
-        TRY(tw_vm_make_tensor(&call, code, registers));
+        TRY_LOGGED(tw_vm_make_tensor(&call, code, registers));
         code += 6 + code[5];
         break;
       case TW_VM_ALLOC_TENSOR_REG:
-        TRY(tw_vm_make_tensor(&call, code, registers));
+        TRY_LOGGED(tw_vm_make_tensor(&call, code, registers));
         code += 6;
         break;
       case TW_VM_ALLOC_DATA:
@@ -202,19 +209,19 @@ static int32_t run(Machine* machine, TVMFFIAny* result) {
       case TW_VM_FATAL:
         return tw_fail("RuntimeError", "%s", vm->texts[code[1]]);
       case TW_VM_ALLOC_STORAGE:
-        TRY(tw_vm_make_storage(&call, code, registers));
+        TRY_LOGGED(tw_vm_make_storage(&call, code, registers));
         code += 5;
         break;
       case TW_VM_SHAPE_OF:
-        TRY(tw_vm_make_shape(&call, code, registers));
+        TRY_LOGGED(tw_vm_make_shape(&call, code, registers));
         code += 3;
         break;
       case TW_VM_RESHAPE_TENSOR:
-        TRY(tw_vm_reshape(&call, code, registers));
+        TRY_LOGGED(tw_vm_reshape(&call, code, registers));
         code += 4;
         break;
       case TW_VM_DEVICE_COPY:
-        TRY(tw_vm_device_copy(&call, code, registers));
+        TRY_LOGGED(tw_vm_device_copy(&call, code, registers));
         code += 7;
         break;
       case TW_VM_ALLOC_REF:
@@ -234,11 +241,11 @@ static int32_t run(Machine* machine, TVMFFIAny* result) {
         code += 2 + code[1];
         break;
       case TW_VM_ALLOC_STORAGE_ON:
-        TRY(tw_vm_make_storage(&call, code, registers));
+        TRY_LOGGED(tw_vm_make_storage(&call, code, registers));
         code += 7;
         break;
       default: /* TW_VM_LOAD_CONST_ON: the reader lets no other through */
-        TRY(tw_vm_load_placed(&call, code, registers));
+        TRY_LOGGED(tw_vm_load_placed(&call, code, registers));
         code += 5;
         break;
     }
@@ -246,6 +253,7 @@ static int32_t run(Machine* machine, TVMFFIAny* result) {
 #undef RESUME
 #undef SUSPEND
 #undef TRY
+#undef TRY_LOGGED
 }
 
 /* ---- calls from outside ---- */

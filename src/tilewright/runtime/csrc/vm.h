@@ -85,6 +85,7 @@ struct TilewrightVM {
   int32_t num_functions, num_kernels, num_constants, num_texts, num_outputs;
   int64_t most_frames, most_instructions; /* 0 instructions: no limit */
   TwPool* pool;
+  TilewrightCallLog* log; /* of the instructions that make and move tensors; NULL: nobody measures them */
   struct TwVMMemory* memory; /* all that is freed with the program */
 };
 

@@ -481,6 +481,7 @@ void tilewright_vm_release(TilewrightVM* vm) {
     }
   }
   tw_pool_release(vm->pool);
+  tilewright_call_log_release(vm->log);
   while (vm->memory != NULL) {
     Memory* memory = vm->memory;
     vm->memory = memory->next;
@@ -500,6 +501,12 @@ int32_t tilewright_vm_function_index(const TilewrightVM* vm, const char* name) {
 
 int32_t tilewright_vm_num_params(const TilewrightVM* vm, int32_t function) {
   return function >= 0 && function < vm->num_functions ? vm->functions[function].num_params : -1;
+}
+
+void tilewright_vm_set_call_log(TilewrightVM* vm, TilewrightCallLog* log) {
+  if (log != NULL) tw_call_log_retain(log);
+  tilewright_call_log_release(vm->log);
+  vm->log = log;
 }
 
 void tilewright_vm_set_limits(TilewrightVM* vm, int64_t most_frames, int64_t most_instructions, uint64_t most_bytes) {

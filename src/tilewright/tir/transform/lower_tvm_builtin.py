@@ -62,6 +62,13 @@ registers, which only works for stack memory."""
 _RUN_ONCE = "TVMBackendRunOnce"
 """TVM's name for what runs the statements of a scope in the first call only."""
 
+_WORKSPACE_CALLS = {
+    "tir.TVMBackendAllocWorkspace": "tilewright_workspace_alloc",
+    "tir.TVMBackendFreeWorkspace": "tilewright_workspace_free",
+}
+"""Calls of TVM's runtime that programs write out, and the functions of this one that do the same. They take a device,
+then a size or a pointer; what TVM passes beside them is a hint."""
+
 _PACKED_CALLS = ("tir.tvm_call_packed", "tir.tvm_call_trace_packed")
 
 
@@ -217,6 +224,9 @@ class _Lower(ScopedMutator):
             return self._make_shape(node)
         if name == "tir.tvm_stack_make_array":
             return self._make_array(node)
+        if name in _WORKSPACE_CALLS:
+            given = [self.visit(argument) for argument in node.args[:3]]
+            return operators.call("call_extern", node.dtype, [_WORKSPACE_CALLS[name], *given])
         if name == "tir.tvm_context_id":
             return operators.const(0, node.dtype)
         return node.map_children(self.visit)

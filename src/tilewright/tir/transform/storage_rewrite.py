@@ -37,8 +37,10 @@ from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.in_place import can_run_in_place
 from tilewright.tir.transform.lib.statement_rewriter import thread_axis
 
-_REGISTER_SCOPES = ("local", "warp", "wmma", "m16n8k8")
-"""Scopes of registers: sharing them saves nothing and hides from the code generator what lives when."""
+_REGISTER_SCOPES = ("local", "warp")
+_REGISTER_KINDS = ("wmma", "m16n8k8")
+"""Scopes of registers, and what those of matrix units begin with: sharing them saves nothing and hides from the code
+generator what lives when. A scope with a tag, as ``local.L0A``, is a memory of its own."""
 
 _SMALL_BITS = 32
 """A buffer of so few bits becomes a register."""
@@ -248,7 +250,8 @@ def _elements(node: Allocate) -> PrimExpr:
 
 
 def _may_share(node: Allocate, elements: PrimExpr) -> bool:
-    if node.buffer_var.storage_scope.startswith(_REGISTER_SCOPES) or node.dtype.is_handle:
+    scope = node.buffer_var.storage_scope
+    if scope in _REGISTER_SCOPES or scope.startswith(_REGISTER_KINDS) or node.dtype.is_handle:
         return False
     bits = node.dtype.bits * node.dtype.lanes
     return not (isinstance(elements, IntImm) and elements.value * bits <= _SMALL_BITS)

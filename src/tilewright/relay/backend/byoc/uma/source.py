@@ -12,11 +12,10 @@ from tilewright.support.errors import CodegenError
 
 def compiled(module: IRModule, form: str, head: str = "") -> Module:
     """The module's code as ``c``, with a text before it and the C that its functions bring, or as ``llvm``."""
-    brought = brought_sources(module.functions.values())
     if form == "llvm":
-        if brought:
+        if brought_sources(module.functions.values()):
             raise CodegenError("functions that bring C source are compiled as c, not llvm")
         return build(module, target="llvm")
     made = build(module, target="c")
-    text = "\n".join([*([head] if head else []), *brought, made.get_source("c")])
+    text = "\n".join([*([head] if head else []), made.get_source("c")])
     return CSourceModule(text, made.function_names)
