@@ -106,7 +106,7 @@ def is_done(known: dict[str, Any] | None, through: str, again: bool) -> bool:
     if known is None:
         return False
     is_partial = known.get("note", "").startswith("torch.compile")
-    if again and (known["status"] != "ok" or is_partial):
+    if again and (known["status"] not in ("ok", "refused by torch") or is_partial):
         return False
     order = list(THROUGH)
     return order.index(known["through"]) <= order.index(through)
