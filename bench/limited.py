@@ -12,6 +12,25 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import Any
 
+_TICK = 1.0
+
+
+class _Clock:
+    """Seconds in which this process was not suspended. A run may be stopped while something else is measured."""
+
+    def __init__(self) -> None:
+        self.active = self.suspended = 0.0
+        self._last = time.perf_counter()
+
+    def seconds(self) -> float:
+        """The seconds so far; to be asked at least once in each tick."""
+        now = time.perf_counter()
+        passed, self._last = now - self._last, now
+        awake = min(passed, 3 * _TICK)
+        self.active += awake
+        self.suspended += passed - awake
+        return self.active
+
 
 def failed(error: BaseException) -> dict[str, Any]:
     """How a function failed, as a result."""
@@ -54,20 +73,24 @@ def series(
     send.close()
     try:
         while True:
-            started = time.perf_counter()
+            clock = _Clock()
             try:
-                if not receive.poll(limit):
-                    yield {"status": "time limit", "seconds": limit, "note": ""}
-                    return
+                while not receive.poll(_TICK):
+                    if clock.seconds() > limit:
+                        yield {"status": "time limit", "seconds": limit, "note": ""}
+                        return
                 found = receive.recv()
             except EOFError:
                 process.join(10)
                 yield {
                     "status": "crash",
-                    "seconds": round(time.perf_counter() - started, 1),
+                    "seconds": round(clock.seconds(), 1),
                     "note": f"exit {process.exitcode}",
                 }
                 return
+            clock.seconds()
+            if found is not None and clock.suspended and "seconds" in found:
+                found["seconds"] = round(max(found["seconds"] - clock.suspended, 0.0), 1)
             if found is None:
                 return
             yield dict(found)

@@ -6,6 +6,8 @@ exported, imported, run by the reference interpreter (or compiled, with ``--comp
     python bench/torch_operators.py                       # all operators, float32
     python bench/torch_operators.py --names add,index_put --samples 50 --dtypes float32,int64,bool
     python bench/torch_operators.py --trace               # after the decompositions that compiler backends see
+
+A run of all operators writes bench/results/torch_operators.md.
 """
 
 from __future__ import annotations
@@ -15,18 +17,23 @@ import collections
 import sys
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from torch.testing._internal.common_methods_invocations import op_db
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
 
-import tilewright as tvm
-from tilewright import relay
-from tilewright.relay.frontend import from_exported_program, from_fx
-from tilewright.runtime.ndarray import numpy_dtype
-from tilewright.support.dtype import DataType
-from tilewright.support.errors import ModelError
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from harness import write_table  # noqa: E402
+from torch_programs import database  # noqa: E402
+
+import tilewright as tvm  # noqa: E402
+from tilewright import relay  # noqa: E402
+from tilewright.relay.frontend import from_exported_program, from_fx  # noqa: E402
+from tilewright.runtime.ndarray import numpy_dtype  # noqa: E402
+from tilewright.support.dtype import DataType  # noqa: E402
+from tilewright.support.errors import ModelError  # noqa: E402
 
 warnings.filterwarnings("ignore")
 NOT_COMPARED = ("empty", "new_empty", "rand", "normal", "bernoulli", "multinomial", "uniform", "exponential",
@@ -160,14 +167,18 @@ def main() -> int:
     parser.add_argument("--trace", action="store_true")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--part", default="0/1", help="which part of how many, to share the work")
+    parser.add_argument("--report", type=Path, default=HERE / "results" / "torch_operators.md")
     options = parser.parse_args()
     wanted = {name for name in options.names.split(",") if name}
     number, parts = (int(one) for one in options.part.split("/"))
-    chosen = [one for one in op_db if not wanted or one.name in wanted][number::parts]
-    counts: collections.Counter[str] = collections.Counter()
+    chosen = [one for one in database() if not wanted or one.name in wanted][number::parts]
+    counts: dict[str, collections.Counter[str]] = {
+        name: collections.Counter() for name in options.dtypes.split(",")
+    }
+    failures: list[str] = []
     for operator in chosen:
         torch.manual_seed(0)
-        for name in options.dtypes.split(","):
+        for name, count in counts.items():
             dtype = getattr(torch, name)
             if dtype not in operator.dtypes:
                 continue
@@ -180,14 +191,35 @@ def main() -> int:
             for place, sample in list(enumerate(samples))[::step][: options.samples]:
                 problem = complaint(operator, sample, options)
                 kind = "skipped" if problem.startswith("skip") else "failed" if problem else "passed"
-                counts[kind] += 1
+                count[kind] += 1
                 if kind == "failed":
                     label = f"{operator.name}{'.' + operator.variant_test_name if operator.variant_test_name else ''}"
-                    print(f"{label} {name} #{place}: {' '.join(problem.split())[:300]}", flush=True)
+                    failures.append(f"{label} {name} #{place}: {' '.join(problem.split())[:300]}")
+                    print(failures[-1], flush=True)
             if time.perf_counter() - started > 20:
                 print(f"# {operator.name} took {time.perf_counter() - started:.0f} s", flush=True)
-    print(dict(counts))
-    return 1 if counts["failed"] else 0
+    print({name: dict(count) for name, count in counts.items()})
+    if not wanted and parts == 1:
+        _report(options, counts, failures)
+    return 1 if failures else 0
+
+
+def _report(options: Any, counts: dict[str, collections.Counter[str]], failures: list[str]) -> None:
+    """The table of a run of all operators."""
+    kinds = ("passed", "failed", "skipped")
+    rows = [[name, *(str(count[kind]) for kind in kinds)] for name, count in counts.items()]
+    form = "traced graphs after PyTorch's decompositions" if options.trace else "exported programs"
+    how = "compiled" if options.compile else "run by the reference interpreter"
+    notes = [
+        f"Up to {options.samples} samples of each operator of PyTorch's database, as {form}, {how}. Skipped: what "
+        "eager PyTorch refuses or does not export, complex and sparse tensors, results that are not tensors.",
+        "",
+        "## Failures",
+        "",
+        *([f"- {one}" for one in failures] or ["None."]),
+    ]
+    title = "PyTorch's samples of its operators through the importer"
+    write_table(options.report, title, ["element type", *kinds], rows, "\n".join(notes))
 
 
 if __name__ == "__main__":

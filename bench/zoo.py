@@ -103,7 +103,10 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 def is_done(known: dict[str, Any] | None, through: str, again: bool) -> bool:
     """True if a result need not be found once more."""
-    if known is None or (again and known["status"] != "ok"):
+    if known is None:
+        return False
+    is_partial = known.get("note", "").startswith("torch.compile")
+    if again and (known["status"] not in ("ok", "refused by torch") or is_partial):
         return False
     order = list(THROUGH)
     return order.index(known["through"]) <= order.index(through)
@@ -117,7 +120,9 @@ def main() -> None:
     parser.add_argument("--doors", default=",".join(DOORS), help="with commas between them")
     parser.add_argument("--through", default="code", choices=THROUGH, help="what runs an imported model")
     parser.add_argument("--only", help="parts of models' names, with commas between them")
-    parser.add_argument("--again", action="store_true", help="run what failed before once more")
+    parser.add_argument(
+        "--again", action="store_true", help="run what failed, or was left to PyTorch in part, once more"
+    )
     parser.add_argument("--largest", type=float, default=1e6, help="millions of parameters; larger ones wait")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for one model and door")
     parser.add_argument("--memory", type=float, default=12.0, help="GB for one model")

@@ -59,7 +59,7 @@ _library: list[torch.library.Library] = []
 
 def _extension_loads(folder: Path) -> bool:
     """Whether torchvision's own extension works with this torch."""
-    for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+    for suffix in ("_stable.so", *importlib.machinery.EXTENSION_SUFFIXES):
         path = folder / f"_C{suffix}"
         if path.exists():
             try:
@@ -94,7 +94,7 @@ def load() -> ModuleType:
 
     def only_others(path: str) -> None:
         # To torchvision its extension is there: only then does it register shape functions and gradients.
-        if not Path(path).name.startswith("_C."):
+        if not Path(path).name.startswith(("_C.", "_C_stable.")):
             real(path)
 
     with mock.patch.object(torch.ops, "load_library", only_others):

@@ -82,7 +82,14 @@ def _detection(vision: Any, name: str) -> Case:
         options["num_classes"] = 2
     model = enliven(vision.models.get_model(name, **options))
     _settle(model.backbone)
-    return Detector(model).eval(), (torch.rand(3, 96, 96),)
+    image = torch.rand(3, 96, 96)
+    if name.startswith("mask"):
+        _moderate(model, model.roi_heads.box_predictor.cls_score, image)
+        _moderate(model, model.roi_heads.mask_predictor.mask_fcn_logits, image)
+    if name.startswith("keypoint"):
+        _moderate(model, model.rpn.head.bbox_pred, image)
+        _moderate(model, model.roi_heads.box_predictor.bbox_pred, image)
+    return Detector(model).eval(), (image,)
 
 
 def _settle(backbone: nn.Module) -> None:
@@ -97,6 +104,19 @@ def _settle(backbone: nn.Module) -> None:
     backbone.eval()
     for one, momentum in zip(layers, momentums, strict=True):
         one.momentum = momentum
+
+
+def _moderate(model: nn.Module, layer: nn.Module, image: torch.Tensor) -> None:
+    """Scale a layer's weights so that its outputs are at most one. The logits of new heads are large, and a sigmoid or
+    softmax of them multiplies rounding errors: eager PyTorch's masks are 1e-3 from its own in float64. Large steps of
+    boxes do the same to whatever is read inside the boxes."""
+    found: list[torch.Tensor] = []
+    handle = layer.register_forward_hook(lambda _module, _given, result: found.append(result))
+    with torch.no_grad():
+        model([image])
+        handle.remove()
+        for parameter in layer.parameters():
+            parameter.div_(found[0].abs().max())
 
 
 def timm_cases() -> Iterator[tuple[str, Callable[[], Case]]]:

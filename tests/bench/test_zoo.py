@@ -69,3 +69,13 @@ def test_what_was_interpreted_is_run_again_to_be_compiled() -> None:
     assert not zoo.is_done(known, "code", again=False) and not zoo.is_done(None, "code", again=False)
     failure = {"status": "error", "through": "code"}
     assert zoo.is_done(failure, "code", again=False) and not zoo.is_done(failure, "code", again=True)
+    part = known | {"note": "torch.compile(backend='tilewright') leaves to PyTorch: aten::svd"}
+    assert zoo.is_done(part, "quick", again=False) and not zoo.is_done(part, "quick", again=True)
+
+
+def test_time_in_which_a_run_is_suspended_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([0.0, 1.0, 601.0, 602.0])
+    monkeypatch.setattr(limited.time, "perf_counter", lambda: next(times))
+    clock = limited._Clock()
+    assert [clock.seconds() for _ in range(3)] == [1.0, 4.0, 5.0]
+    assert clock.suspended == 597.0

@@ -210,6 +210,18 @@ def test_a_quantised_convolution(per_channel: bool) -> None:
     assert "qnn.conv2d" in relay.frontend.from_tflite(content)[0].astext()
 
 
+def test_halves_of_byte_layers_round_to_even() -> None:
+    """As in XNNPACK, which TensorFlow's interpreter uses: the sums are scaled in float32 and rounded to even."""
+    data = np.asarray([[-5, -3, -1, 1, 3, 5, 7]], "int8").reshape(7, 1)
+    tensors = [
+        T("x", (7, 1), "int8", scale=0.5),
+        held("w", np.ones((1, 1), "int8"), scale=1.0),
+        T("y", (7, 1), "int8", scale=1.0),
+    ]
+    content = model(Graph(tensors, [Op("FULLY_CONNECTED", ["x", "w"], ["y"])], ["x"], ["y"]))
+    assert run(content, data)[0].ravel().tolist() == [-2, -2, 0, 0, 2, 2, 4]
+
+
 def test_weights_may_be_quantised_alone() -> None:
     """Hybrid models: the weight is a parameter of the numbers that it stands for."""
     data, scales = floats(2, 4), np.asarray([0.1, 0.2, 0.3], "float32")

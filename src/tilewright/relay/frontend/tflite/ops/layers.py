@@ -65,21 +65,27 @@ def finished(node: LiteNode, made: Expr) -> Expr:
 
 
 def rescaled(node: LiteNode, sums: Expr, data: Quantization, kernel: Quantization, bias: Expr | None) -> Expr:
-    """Integer sums with their bias as integers of the output, under the layer's activation."""
+    """Integer sums with their bias as integers of the output, under the layer's activation.
+
+    8-bit layers are scaled in float32 and rounded to even, as the kernels do which TensorFlow's interpreter uses by
+    default (XNNPACK's); its kernels of other types multiply by fixed-point numbers.
+    """
     last = node.rank(sums) - 1
     if bias is not None:
         sums = relay.nn.bias_add(sums, bias, axis=last)
     output = node.outputs[0]
     scale = (data.scale[0].astype("float64") * kernel.scale.astype("float64")).astype("float32")
     given = const(scale) if kernel.per_channel else const(scale[0])
+    is_byte = output.dtype in ("int8", "uint8")
     made = relay.qnn.op.requantize(
         sums,
         given,
         const(np.int32(0)),
         *parameters(quantization_of(node, output)),
         axis=last if kernel.per_channel else -1,
-        rounding="TONEAREST",
+        rounding="TOEVEN" if is_byte else "TONEAREST",
         out_dtype=output.dtype,
+        compute_dtype="float32" if is_byte else "int64",
     )
     return clamped(node, made, output, str(node.attr("activation", "NONE")))
 
