@@ -161,6 +161,13 @@ def program(calls: Callable[[], Iterator[Call]], samples: int, target: str) -> d
     return {"status": "left to PyTorch" if left else "compiled", "note": "; ".join(dict.fromkeys(left))[:400]}
 
 
+def preload() -> None:
+    """Load here what every process of a program would load for itself."""
+    from tilewright.driver.torch_backend import tilewright  # noqa: F401
+
+    torch.compile(lambda x: x + 1, backend="aot_eager")(torch.ones(1))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -175,6 +182,7 @@ def main() -> None:
     parser.add_argument("--records", type=Path, default=HERE / "results" / "torch_programs.jsonl")
     parser.add_argument("--report", type=Path, default=HERE / "results" / "torch_programs.md")
     options = parser.parse_args()
+    preload()
     lines = {}
     if options.records.exists():
         found = [json.loads(line) for line in options.records.read_text().splitlines()]

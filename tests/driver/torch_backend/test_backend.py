@@ -152,3 +152,16 @@ def test_casts_that_decompositions_make(compiled: Callable[..., Any]) -> None:
     """They are an operator of their own, ``prims::convert_element_type``."""
     function = lambda x: torch.ops.prims.convert_element_type(x, torch.int32) + 1
     assert compiled(function)(torch.tensor([1.5, -2.5])).tolist() == [2, -1]
+
+
+@torch.no_grad()
+def test_a_branch_that_depends_on_a_value_is_compiled(compiled: Callable[..., Any]) -> None:
+    """The graph executor has no branches: such a graph runs on the virtual machine."""
+
+    def function(choice: Any, x: Any) -> Any:
+        return torch.cond(choice, lambda value: value * 2 + x.sum(), lambda value: value - 1, (x,))
+
+    call = compiled(function, fullgraph=True)
+    value = torch.tensor([1.0, 2.0, 3.0])
+    assert call(torch.tensor(True), value).tolist() == [8, 10, 12]
+    assert call(torch.tensor(False), value).tolist() == [0, 1, 2]

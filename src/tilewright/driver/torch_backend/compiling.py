@@ -20,7 +20,7 @@ from tilewright.driver.torch_backend.weights import WeightedRunner
 from tilewright.relay.frontend.common import Unsupported, UnsupportedOperators
 from tilewright.relay.frontend.torch.control_flow import HIGHER_ORDER
 from tilewright.relay.frontend.torch.graph import list_unsupported, operator_name
-from tilewright.support.errors import ModelError, TilewrightError
+from tilewright.support.errors import LoweringError, ModelError, TilewrightError
 
 Runner = Callable[[list[Any]], list[Any]]
 Weights = Mapping[str, torch.Tensor]
@@ -103,7 +103,11 @@ class _GraphCompiler:
         place = place_of(signature, self.options)
         if signature.is_static:
             module = converted(graph_module, signature, weights, self.options)
-            return StaticRunner(module, signature, place, self.options)
+            try:
+                return StaticRunner(module, signature, place, self.options)
+            except LoweringError:
+                # Branches and loops, which the graph executor does not have.
+                return MachineRunner(module, signature, place, self.options)
         try:
             module = converted(graph_module, signature, weights, self.options)
             return MachineRunner(module, signature, place, self.options)
