@@ -37,6 +37,21 @@ def test_marked_dimensions_and_results_that_are_sizes(compiled: Callable[..., An
 
 
 @torch.no_grad()
+def test_results_have_the_strides_of_the_graph(compiled: Callable[..., Any]) -> None:
+    """A permuted result of open size lies in memory as PyTorch says; AOTAutograd makes views of it by its strides."""
+
+    def permuted(x: Any) -> Any:
+        return torch.tanh(x).permute(0, 2, 1), (x + 1).permute(2, 0, 1).flatten(1), x.exp()
+
+    call = compiled(permuted, dynamic=True)
+    for shape in ((2, 3, 4), (3, 5, 7)):
+        value = torch.randn(shape)
+        for found, wanted in zip(call(value), permuted(value), strict=True):
+            torch.testing.assert_close(found, wanted)
+            assert found.stride() == wanted.stride()
+
+
+@torch.no_grad()
 def test_what_needs_to_know_sizes_is_compiled_for_each(
     compiled: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

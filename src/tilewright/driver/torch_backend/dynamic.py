@@ -36,14 +36,14 @@ class MachineRunner:
             self._machine = VirtualMachine(relay.vm.compile(module, target=target), device)
         positions = {name: position for position, name in enumerate(signature.inputs)}
         self._inputs = [positions[one.name_hint] for one in module["main"].params]
-        self._outputs = signature.outputs
+        self._outputs = [(output, _memory_order(output)) for output in signature.outputs]
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
         """The results for the arguments of the graph."""
         given = [_as_array(arguments[position]) for position in self._inputs]
         results = list(_tensors(self._machine.call("main", *given)))
         taken = {argument.data_ptr() for argument in arguments if isinstance(argument, torch.Tensor)}
-        return [_finished(output, results, taken) for output in self._outputs]
+        return [_finished(output, order, results, taken) for output, order in self._outputs]
 
 
 def _as_array(value: Any) -> NDArray:
@@ -62,12 +62,41 @@ def _tensors(result: Any) -> Iterator[NDArray]:
         yield from _tensors(field)
 
 
-def _finished(output: Output, results: list[NDArray], taken: set[int]) -> Any:
+def _memory_order(output: Output) -> list[int] | None:
+    """The dimensions of a result from the outermost to the innermost in memory, where that is not their own order.
+
+    What AOTAutograd does with a result, such as making a view of it again, relies on it. It follows from the sizes that
+    the graph was captured with.
+    """
+    if not output.is_tensor:
+        return None
+    value = output.value
+    sizes, strides = ([_captured(one) for one in each] for each in (value.shape, value.stride()))
+    if None in sizes or None in strides:
+        return None
+    order = sorted(range(len(sizes)), key=lambda axis: (-strides[axis], axis))
+    step = 1
+    for axis in reversed(order):
+        if sizes[axis] != 1 and strides[axis] != step:
+            return None  # with gaps, or elements that lie in several places
+        step *= sizes[axis]
+    return order if order != sorted(order) else None
+
+
+def _captured(size: Any) -> Any:
+    """The number that a size was when the graph was captured; None if that is not known."""
+    return size.node.hint if isinstance(size, torch.SymInt) else size
+
+
+def _finished(output: Output, order: list[int] | None, results: list[NDArray], taken: set[int]) -> Any:
     if output.position is None:
         return output.value
     tensor = torch.from_dlpack(results[output.position])
     if not output.is_tensor:
         return tensor.item()
+    if order is not None:
+        inverse = sorted(range(len(order)), key=order.__getitem__)
+        return tensor.permute(order).contiguous().permute(inverse)
     if tensor.data_ptr() in taken:
         return tensor.clone()
     taken.add(tensor.data_ptr())
