@@ -116,7 +116,7 @@ def _set_slots(node: Node) -> list[str]:
 
 @dataclass(frozen=True)
 class SavedForm:
-    """How values of a class that is no node are written: as other values, from which they can be made again."""
+    """How values of a class that is not a node are written: as other values, from which they can be made again."""
 
     kind: type
     content: Callable[[Any], Any]

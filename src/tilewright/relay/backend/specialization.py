@@ -99,7 +99,7 @@ class SpecializingSession:
 
     @property
     def refused(self) -> list[tuple[dict[str, tuple[int, ...]], str]]:
-        """The shapes that stay with the general code, and why: the model's sizes do not follow from them alone."""
+        """The shapes that stay with the general code, and why: sizes inside the model depend on data as well."""
         with self._lock:
             return [(self._named(sizes), reason) for sizes, reason in self._refused.items()]
 
