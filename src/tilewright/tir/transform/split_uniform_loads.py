@@ -28,10 +28,12 @@ _IF_THEN_ELSE = Op.register("tir.if_then_else")
 def _uniform_choice(index: PrimExpr) -> Select | None:
     """A choice between vectors by one condition, in the sums and products that make an index."""
     waiting = [index]
+    seen: set[int] = set()
     while waiting:
         expr = waiting.pop()
-        if expr.dtype.lanes == 1:
+        if expr.dtype.lanes == 1 or id(expr) in seen:
             continue
+        seen.add(id(expr))
         if isinstance(expr, Select) and expr.condition.dtype.lanes == 1:
             return expr
         if isinstance(expr, (Add, Sub, Mul)):
@@ -42,7 +44,10 @@ def _uniform_choice(index: PrimExpr) -> Select | None:
 class _Replace(Mutator):
     """Puts one branch in the place of every choice by the same condition."""
 
+    memoize = True
+
     def __init__(self, condition: PrimExpr, holds: bool) -> None:
+        super().__init__()
         self.condition = condition
         self.holds = holds
 
@@ -65,6 +70,8 @@ def _split(load: Load, conditions: int) -> PrimExpr:
 
 
 class _Split(Mutator):
+    memoize = True
+
     def visit_load(self, node: Load) -> PrimExpr:
         return _split(node.map_children(self.visit), MOST_CONDITIONS)
 
