@@ -8,11 +8,15 @@ import resource
 import signal
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, closing
+from itertools import islice
 from multiprocessing.connection import Connection
 from typing import Any
 
 _TICK = 1.0
+_ROUND = 0.05
+"""Seconds between two looks at processes that run at once."""
 
 
 class _Clock:
@@ -65,6 +69,14 @@ def series(
 
     Where the process ends, or has to be ended, before its time, the last result says so.
     """
+    with closing(polled(work, limit, memory, _TICK)) as found:
+        yield from (one for one in found if one is not None)
+
+
+def polled(
+    work: Callable[[], Iterator[dict[str, Any]]], limit: float, memory: int, wait: float = 0.0
+) -> Generator[dict[str, Any] | None]:
+    """As ``series``, but with None wherever no result came within the seconds of ``wait``, for ``together``."""
     # The packages are loaded once, here; a child has them from the start.
     context = multiprocessing.get_context("fork")
     receive, send = context.Pipe(duplex=False)
@@ -75,10 +87,11 @@ def series(
         while True:
             clock = _Clock()
             try:
-                while not receive.poll(_TICK):
+                while not receive.poll(wait):
                     if clock.seconds() > limit:
                         yield {"status": "time limit", "seconds": limit, "note": ""}
                         return
+                    yield None
                 found = receive.recv()
             except EOFError:
                 process.join(10)
@@ -92,11 +105,24 @@ def series(
             if found is not None and clock.suspended and "seconds" in found:
                 found["seconds"] = round(max(found["seconds"] - clock.suspended, 0.0), 1)
             if found is None:
+                process.join(1)
                 return
             yield dict(found)
     finally:
-        if process.is_alive():
-            process.join(1)
         if process.is_alive() and process.pid is not None:
             os.killpg(process.pid, signal.SIGKILL)
         process.join()
+
+
+def together(tasks: Iterator[Generator[None]], jobs: int) -> None:
+    """Go through tasks, up to a number of them at once. A task yields where it has to wait, as ``polled`` does."""
+    with ExitStack() as stack:
+        running: list[Generator[None]] = []
+        while True:
+            for task in islice(tasks, jobs - len(running)):
+                stack.enter_context(closing(task))
+                running.append(task)
+            if not running:
+                return
+            running = [task for task in running if next(task, task) is None]
+            time.sleep(_ROUND)

@@ -2,6 +2,7 @@
 
 Run it:  python bench/zoo.py [--source torchvision,timm,transformers] [--doors export,compile,script,onnx]
                              [--through code|quick|reference] [--only resnet,swin] [--again] [--limit 300]
+                             [--jobs 1]
 
 Every model has a process of its own, with limits of time and memory, and goes through the doors in it; after a crash or
 at the limit of time the next door has another. Results are appended to bench/results/zoo.jsonl, so that a run can be
@@ -16,10 +17,12 @@ import argparse
 import importlib
 import importlib.util
 import json
+import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +32,8 @@ sys.path.insert(0, str(HERE))
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
-from limited import failed, series  # noqa: E402
+from harness import thread_environment  # noqa: E402
+from limited import failed, polled, together  # noqa: E402
 from models import torchvision_operators, zoo_vision  # noqa: E402
 from zoo_doors import DOORS, THROUGH, Refused, compared  # noqa: E402
 from zoo_report import write_report  # noqa: E402
@@ -128,7 +132,14 @@ def main() -> None:
     parser.add_argument("--memory", type=float, default=12.0, help="GB for one model")
     parser.add_argument("--records", type=Path, default=HERE / "results" / "zoo.jsonl")
     parser.add_argument("--report", type=Path, default=HERE / "results" / "zoo.md")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="models at once, each on one thread where several"
+    )
     options = parser.parse_args()
+    alone = thread_environment(1)
+    if options.jobs > 1 and not alone.items() <= os.environ.items():
+        # The libraries have read these variables by now.
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, **alone})
     preload()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
@@ -140,6 +151,10 @@ def main() -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    together(_visits_of_models(options), options.jobs)
+
+
+def _visits_of_models(options: argparse.Namespace) -> Iterator[Generator[None]]:
     before = {(each["source"], each["model"], each["door"]): each for each in records(options.records)}
     words = options.only.split(",") if options.only else [""]
     for source in options.source.split(","):
@@ -151,27 +166,31 @@ def _run(options: argparse.Namespace) -> None:
                 for door in options.doors.split(",")
                 if not is_done(before.get((source, name, door)), options.through, options.again)
             ]
-            while wanted:
-                work = partial(visits, make, list(wanted), options.through, options.largest)
-                for found in series(work, options.limit, int(options.memory * 1e9)):
-                    door = wanted.pop(0)
-                    print(
-                        f"{source} {name} {door}: {found['status']} {found.get('note', '')[:200]}", flush=True
-                    )
-                    if found["status"] == TOO_LARGE:
-                        wanted.clear()
-                        break
-                    if trace := found.pop("trace", None):
-                        print(trace, file=sys.stderr, flush=True)
-                    line = {
-                        "source": source,
-                        "model": name,
-                        "door": door,
-                        "through": options.through,
-                        **found,
-                    }
-                    with options.records.open("a") as file:
-                        file.write(json.dumps(line) + "\n")
+            if wanted:
+                yield _visit(source, name, make, wanted, options)
+
+
+def _visit(
+    source: str, name: str, make: Callable[[], Any], wanted: list[str], options: argparse.Namespace
+) -> Generator[None]:
+    """Take a model through doors and record what is found, while its processes are waited for."""
+    while wanted:
+        work = partial(visits, make, list(wanted), options.through, options.largest)
+        with closing(polled(work, options.limit, int(options.memory * 1e9))) as results:
+            for found in results:
+                if found is None:
+                    yield
+                    continue
+                door = wanted.pop(0)
+                print(f"{source} {name} {door}: {found['status']} {found.get('note', '')[:200]}", flush=True)
+                if found["status"] == TOO_LARGE:
+                    return
+                if trace := found.pop("trace", None):
+                    print(trace, file=sys.stderr, flush=True)
+                line = {"source": source, "model": name, "door": door, "through": options.through}
+                line |= {**found, "torch": torch.__version__}
+                with options.records.open("a") as file:
+                    file.write(json.dumps(line) + "\n")
 
 
 if __name__ == "__main__":

@@ -67,6 +67,8 @@ def write_report(path: Path, lines: Sequence[dict[str, Any]], doors: Sequence[st
         "of mask and keypoint detectors are scaled down: with random weights eager PyTorch's own masks in float32 are "
         "1e-3 from those in float64.",
         "",
+        f"Results by version of PyTorch: {_versions(lines)}. The machines differ, and with them the seconds.",
+        "",
         *total,
         "",
         "## Failures",
@@ -79,6 +81,11 @@ def write_report(path: Path, lines: Sequence[dict[str, Any]], doors: Sequence[st
     ]
     header = ["source", "model", *(TITLES[door] for door in doors)]
     write_table(path, "Models through every door", header, rows, "\n".join(notes))
+
+
+def _versions(lines: Sequence[dict[str, Any]]) -> str:
+    counts = Counter(line.get("torch", "not recorded") for line in lines)
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
 
 
 def _short(line: dict[str, Any]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,35 @@ def test_results_come_one_by_one_until_a_process_ends() -> None:
         os._exit(3)
 
     assert [one["status"] for one in limited.series(work, 10.0, int(64e9))] == ["ok", "differs", "crash"]
+
+
+def test_tasks_share_time_and_none_outlives_a_failure() -> None:
+    """As many processes at once as asked for; when one task fails, the others' processes are ended."""
+
+    def asleep() -> Iterator[dict[str, Any]]:
+        time.sleep(1.0)
+        yield {"status": "ok", "process": os.getpid()}
+        time.sleep(600.0)
+
+    found: list[int] = []
+
+    def task() -> Generator[None]:
+        with closing(limited.polled(asleep, 30.0, int(64e9))) as results:
+            for result in results:
+                if result is None:
+                    yield
+                    continue
+                found.append(result["process"])
+                if len(found) == 2:
+                    raise KeyboardInterrupt
+
+    started = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        limited.together((task() for _ in range(3)), 2)
+    assert len(set(found)) == 2 and time.perf_counter() - started < 20.0
+    for process in found:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
 
 
 def test_what_was_interpreted_is_run_again_to_be_compiled() -> None:
