@@ -11,6 +11,8 @@ from tests.schedule.gpu.device import device_function, random_arrays, run
 import tilewright as tvm
 import tilewright.topi.testing
 from tilewright import te, tir, topi
+from tilewright.schedule import schedule
+from tilewright.schedule.decisions import Decisions
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
@@ -68,6 +70,42 @@ def test_depthwise(stride: int, width: int) -> None:
         np.ascontiguousarray(y.transpose(2, 3, 0, 1)),
     )
     np.testing.assert_allclose(result.transpose(0, 3, 1, 2), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "patch"),
+    [(3, 1, (2, 4)), (3, 1, (4, 1)), (3, 2, (2, 2)), (3, 2, (1, 4)), (5, 1, (2, 1)), (5, 1, (1, 1))],
+)
+def test_patches_of_depthwise_convolutions(kernel: int, stride: int, patch: tuple[int, int]) -> None:
+    """Several columns and rows in a thread, whose windows reach over the border."""
+    a, w = te.placeholder((1, 8, 8, 4), name="a"), te.placeholder((kernel, kernel, 4, 1), name="w")
+    strides, padding = (stride, stride), (kernel // 2, kernel // 2)
+    made = topi.nn.relu(topi.nn.depthwise_conv2d_nhwc(a, w, strides, padding, (1, 1), None))
+    x, y = random_arrays([a, w])
+    with Decisions({"patch": patch}):
+        (result,) = run([a, w], [made], x, y)
+    around = ((0, 0), padding, padding, (0, 0))
+    expected = tilewright.topi.testing.depthwise_conv2d_python_nhwc(np.pad(x, around), y, strides, "VALID")
+    np.testing.assert_allclose(result, np.maximum(expected, 0), rtol=1e-5, atol=1e-6)
+
+
+def chosen_patch(shape: tuple[int, ...], kernel: int, stride: int, dtype: str = "float16") -> tuple[int, ...]:
+    """The columns and rows of a thread of a depthwise convolution on a large device."""
+    a, w = te.placeholder(shape, dtype, name="a"), te.placeholder((kernel, kernel, shape[3], 1), dtype)
+    made = topi.nn.depthwise_conv2d_nhwc(a, w, (stride, stride), (kernel // 2, kernel // 2), (1, 1), dtype)
+    with Decisions() as decisions:
+        schedule([made], tvm.target.Target("cuda -arch=sm_90a"))
+    patch: tuple[int, ...] = decisions.asked["patch"].chosen
+    return patch
+
+
+def test_the_patch_is_as_large_as_helps() -> None:
+    """Overlapping windows share what they read as long as all of it fits into registers and threads are enough."""
+    assert chosen_patch((64, 112, 112, 96), 3, 1) == (2, 4)
+    assert chosen_patch((64, 112, 112, 96), 3, 2) == (2, 2), "windows overlap less"
+    assert chosen_patch((64, 56, 56, 144), 5, 2) == (2, 2), "more would not fit into registers"
+    assert chosen_patch((32, 7, 7, 960), 3, 1) == (7, 1), "divisors of the extent only"
+    assert chosen_patch((1, 14, 14, 384), 3, 1) == (1, 1), "too few threads"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "float64"])

@@ -210,6 +210,12 @@ class Read:
 
     def overlap(self, axis: IterVar, window: Sequence[IterVar]) -> int:
         """How many further steps of the axis load something that the window over these axes loads now."""
+        found = self.window(axis, window)
+        return 0 if found is None else max(0, -(-found[1] // found[0]) - 1)
+
+    def window(self, axis: IterVar, window: Sequence[IterVar]) -> tuple[int, int] | None:
+        """How far a step of the axis moves along a dimension, and the reach of the window over these axes there; None
+        if the axis moves along no dimension."""
         origin = {one.var: 0 for one in self.axes}
         for index in self.indices:
             try:
@@ -220,8 +226,8 @@ class Read:
             except _Unknown:
                 continue
             if step > 0 and any(axis.var is part for part in post_order(index)):
-                return max(0, -(-(reach + 1) // step) - 1)
-        return 0
+                return step, reach + 1
+        return None
 
 
 def _sample_points(axes: Iterable[IterVar]) -> list[dict[Var, int]]:

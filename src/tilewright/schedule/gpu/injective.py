@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Final
 
@@ -99,13 +100,14 @@ def deal_out(
     width: int,
     machine: GpuMachine,
     vectors: int = VECTORS_A_THREAD,
-    pixels: int = 1,
+    patch: Sequence[int] = (),
     crosses_rows: bool = False,
 ) -> IterVar:
     """Deals the elements out to blocks of threads, vectors of ``width`` to each; the innermost axis of a thread.
 
-    In a large kernel a thread has ``vectors`` of them; ``pixels`` of the axis before the vectors' are neighbours. If a
-    vector ``crosses_rows``, all axes are one, and the last vector may be shorter.
+    In a large kernel a thread has ``vectors`` of them. ``patch`` counts the neighbours of a thread along the axes
+    before the vectors', the innermost first. If a vector ``crosses_rows``, all axes are one, and the last vector may be
+    shorter.
     """
     axes = list(stage.op.axis)
     long = [number for number, axis in enumerate(axes) if constant_extent(axis) != 1]
@@ -120,13 +122,16 @@ def deal_out(
     if width > 1:
         axes[long[-1]], vector = stage.split(axes[long[-1]], factor=width)
         stage.reorder(*axes, vector)
-    pixel = None
-    if pixels > 1:
-        axes[long[-2]], pixel = stage.split(axes[long[-2]], factor=pixels)
-        stage.reorder(*axes, pixel, *([] if vector is None else [vector]))
-        stage.unroll(pixel)
+    neighbours: list[IterVar] = []
+    for number, count in zip(reversed(long[:-1]), patch, strict=False):
+        if count > 1:
+            axes[number], neighbour = stage.split(axes[number], factor=count)
+            neighbours.insert(0, neighbour)
+            stage.unroll(neighbour)
+    if neighbours:
+        stage.reorder(*axes, *neighbours, *([] if vector is None else [vector]))
     fused = stage.fuse(*axes) if len(axes) > 1 else axes[0]
-    pieces = -(-total // width) // pixels
+    pieces = -(-total // width) // prod(patch)
     threads = machine.threads(min(BLOCK, max(pieces, 1)) if is_constant else BLOCK)
     if is_constant:
         threads = decide("threads", threads, lambda: powers_of_two(machine.warp, machine.threads(pieces)))

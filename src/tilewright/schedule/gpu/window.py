@@ -1,11 +1,14 @@
 """Reductions over small windows (pooling, depthwise convolution): each thread computes whole elements.
 
 Neighbouring threads have neighbouring elements, so that they read neighbouring elements; a thread has a vector of
-results, and where channels are innermost several pixels, whose windows overlap in its registers.
+results, and where channels are innermost a patch of pixels, whose windows overlap in its registers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import Final
 
@@ -26,11 +29,20 @@ SMALL_WINDOW: Final = 32
 LARGE_WINDOW: Final = 1024
 """Steps of a reduction over overlapping windows that one thread does by itself."""
 
-UNROLLED_STEPS: Final = 128
+UNROLLED_STEPS: Final = 256
 """Steps that are written out, for all elements of a thread together."""
 
-ELEMENTS: Final = 16
-"""Elements of a thread whose windows overlap: with more, registers would limit the number of threads."""
+PATCH_VECTOR: Final = 4
+"""Adjacent results of a thread whose windows overlap: with more, its patch would be smaller."""
+
+PATCH_ELEMENTS: Final = 32
+"""Results of a thread whose windows overlap."""
+
+PATCH_REGISTERS: Final = 144
+"""Registers of such a thread, for its results and for all that it reads: it loads everything before it adds."""
+
+HARDLY_MORE: Final = 1.15
+"""A patch that reads so many times the fewest elements is as fast."""
 
 
 def anchor_of(root: MaterializedStage, cone: list[MaterializedStage]) -> MaterializedStage | None:
@@ -93,13 +105,10 @@ def schedule_window(
         inner = anchor.stage
         inner.set_scope("local")
     is_vector = lanes >= width > 1
-    pixels = 1
-    if is_vector and overlaps(anchor):
-        most = _most_pixels(root, width)
-        pixels = decide("pixels", _pixels(root, width, most, machine), lambda: powers_of_two(1, most))
-    place = deal_out(stage, width, machine, 1, pixels)
+    patch = _patch(anchor, width, machine) if is_vector and overlaps(anchor) else ()
+    place = deal_out(stage, width, machine, 1, patch)
     inner.compute_at(stage, place)
-    _write_out(inner, width, is_vector, pixels)
+    _write_out(inner, width, is_vector, patch)
 
 
 def _innermost(anchor: MaterializedStage) -> IterVar | None:
@@ -115,7 +124,10 @@ def _memory_width(root: MaterializedStage, anchor: MaterializedStage, machine: G
         return 1
     types = [tensor.dtype for tensor in root.operation.outputs]
     types += [read.tensor.dtype for read in anchor.reads if any(read.moves_with(one) for one in read.axes)]
-    return power_of_two_divisor(extent, min(machine.lanes(dtype) for dtype in types))
+    most = min(machine.lanes(dtype) for dtype in types)
+    if overlaps(anchor) and not _Window.of(anchor, _innermost(anchor)).overlaps:
+        most = min(most, PATCH_VECTOR)
+    return power_of_two_divisor(extent, most)
 
 
 def _lanes(anchor: MaterializedStage, width: int) -> int:
@@ -129,22 +141,79 @@ def _lanes(anchor: MaterializedStage, width: int) -> int:
     return width
 
 
-def _most_pixels(root: MaterializedStage, width: int) -> int:
-    """Neighbouring pixels that a thread can have."""
-    long = [axis for axis in root.compute.axes if extent_of(axis) > 1]
-    extent = constant_extent(long[-2]) if len(long) > 1 else None
-    return 1 if extent is None else power_of_two_divisor(extent, max(ELEMENTS // width, 1))
+def _patch(anchor: MaterializedStage, width: int, machine: GpuMachine) -> tuple[int, ...]:
+    """Neighbouring results of a thread whose windows overlap: in a row, and in how many rows.
+
+    What several windows read is loaded and converted once, and a weight serves all of them. The smallest patch is best
+    that reads hardly more for a result than any other, as long as every multiprocessor has threads enough; of two, the
+    one with more rows, because rows that different blocks read come from L2.
+    """
+    axes = [axis for axis in anchor.compute.axes if extent_of(axis) > 1][-2:-4:-1]
+    reads = [_Window.of(anchor, axis) for axis in axes]
+    sides = [
+        _divisors(extent_of(axis)) if read.overlaps else [1] for axis, read in zip(axes, reads, strict=True)
+    ]
+
+    def elements_read(patch: tuple[int, ...]) -> int:
+        return prod(read.elements(count) for count, read in zip(patch, reads, strict=True))
+
+    def registers(patch: tuple[int, ...]) -> int:
+        bits = prod(patch) * anchor.operation.output(0).dtype.bits
+        bits += elements_read(patch) * max(read.tensor.dtype.bits for read in anchor.reads)
+        return bits * width // 32
+
+    single = (1,) * len(axes)
+    possible = [
+        patch
+        for patch in product(*sides)
+        if patch == single or (prod(patch) * width <= PATCH_ELEMENTS and registers(patch) <= PATCH_REGISTERS)
+    ]
+    threads = machine.multiprocessors * machine.multiprocessor_threads // 8
+    suitable = [
+        patch
+        for patch in possible
+        if patch == single
+        or (anchor.elements() // width // prod(patch) >= threads and patch[-1] <= 2 * patch[0])
+    ]
+    fewest = min(elements_read(patch) / prod(patch) for patch in suitable)
+    best = min(
+        (patch for patch in suitable if elements_read(patch) / prod(patch) <= HARDLY_MORE * fewest),
+        key=lambda patch: (prod(patch), elements_read(patch), -patch[-1]),
+        default=single,
+    )
+    return decide("patch", best, lambda: possible)
 
 
-def _pixels(root: MaterializedStage, width: int, pixels: int, machine: GpuMachine) -> int:
-    """Neighbouring pixels of a thread, at most ``pixels``, as long as every multiprocessor has threads enough."""
-    enough = machine.multiprocessors * machine.multiprocessor_threads
-    while pixels > 1 and root.elements() // width // pixels < enough:
-        pixels //= 2
-    return pixels
+@dataclass(frozen=True)
+class _Window:
+    """What a reduction reads along the dimension of one of its axes: ``size`` elements, the next ``step`` further."""
+
+    step: int
+    size: int
+
+    @classmethod
+    def of(cls, anchor: MaterializedStage, axis: IterVar | None) -> _Window:
+        if axis is None or constant_extent(axis) is None:
+            return cls(1, 1)
+        found = [read.window(axis, anchor.compute.reduce_axis) for read in anchor.reads]
+        known = [one for one in found if one is not None]
+        return cls(*max(known, key=lambda one: one[1] - one[0], default=(1, 1)))
+
+    @property
+    def overlaps(self) -> bool:
+        """True if the next window reads some of the same elements."""
+        return self.size > self.step
+
+    def elements(self, count: int) -> int:
+        """What so many neighbouring windows read."""
+        return (count - 1) * self.step + self.size
 
 
-def _write_out(inner: Stage, width: int, is_vector: bool, pixels: int) -> None:
+def _divisors(number: int) -> list[int]:
+    return [one for one in range(1, min(number, PATCH_ELEMENTS) + 1) if number % one == 0]
+
+
+def _write_out(inner: Stage, width: int, is_vector: bool, patch: Sequence[int]) -> None:
     """The loops of the reduction of one thread: steps outside, its elements inside."""
     operation = inner.op
     assert isinstance(operation, ComputeOp)
@@ -153,16 +222,17 @@ def _write_out(inner: Stage, width: int, is_vector: bool, pixels: int) -> None:
         return
     long = [axis for axis in operation.axes if constant_extent(axis) != 1]
     element = long[-1] if long else operation.axes[-1]
-    own = [*([long[-2]] if pixels > 1 else []), element]
+    neighbours = [axis for axis, count in zip(long[-2::-1], patch, strict=False) if count > 1][::-1]
+    own = [*neighbours, element]
     others = [axis for axis in operation.axes if not any(axis is one for one in own)]
     inner.reorder(*others, *steps, *own)
-    if pixels > 1:
-        inner.unroll(own[0])
+    for axis in neighbours:
+        inner.unroll(axis)
     if is_vector:
         inner.vectorize(element)
     elif width > 1:
         inner.unroll(element)
-    count = pixels * (1 if is_vector else width)
+    count = prod(patch) * (1 if is_vector else width)
     for axis in reversed(steps):
         count *= extent_of(axis)
         if count > UNROLLED_STEPS:
