@@ -44,6 +44,14 @@ def test_half_floats(operator: Any) -> None:
     np.testing.assert_allclose(made.astype("float64"), expected, rtol=1e-3)
 
 
+def test_half_floats_are_exact_to_their_last_bit() -> None:
+    """Over rows whose probabilities have every size that float16 has."""
+    data = (RANDOM.standard_normal((5, 64)) * 6).astype("float16")
+    exact = softmax(data.astype("float64"), axis=-1)
+    np.testing.assert_allclose(apply(topi.nn.softmax, data), exact, rtol=6e-4, atol=6e-8)
+    assert np.isnan(apply(topi.nn.softmax, np.array([[1, np.nan]], "float16"))).all()
+
+
 def test_fast_exponential() -> None:
     """Close, not exact."""
     data = (RANDOM.standard_normal((4, 9)) * 2).astype("float32")
