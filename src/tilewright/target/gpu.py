@@ -31,7 +31,9 @@ class GPUDescription:
 
     ``arch`` is LLVM's and ptxas' name; ``number`` its digits. ``shared_bytes`` is the most shared memory of one block,
     of which all beyond ``static_shared_bytes`` must be dynamic; ``multiprocessor_shared_bytes`` is what the blocks of
-    one multiprocessor have together. ``bandwidth`` is bytes a second of the device's memory.
+    one multiprocessor have together. ``bandwidth`` is bytes a second of the device's memory. ``float32_operations`` and
+    ``half_operations`` are those that a multiprocessor does in a cycle, the latter on tensor cores where it has them; a
+    multiply-add is two.
     """
 
     arch: str
@@ -49,6 +51,23 @@ class GPUDescription:
     block_threads: int = 1024
     warp_size: int = 32
     thread_registers: int = 255
+    float32_operations: int = 256
+    half_operations: int = 2048
+
+    def operations_per_cycle(self, dtype: str) -> int:
+        """What a multiprocessor does in a cycle with an element type, at most: products on its tensor cores if it has
+        any. float32 products are three of TF32 there."""
+        has_tensor_cores = self.number >= 70
+        if dtype in ("int8", "uint8") and self.number >= 75:
+            return 2 * self.half_operations
+        if dtype in ("float16", "bfloat16"):
+            is_half = has_tensor_cores or dtype == "float16"
+            return self.half_operations if is_half else self.float32_operations
+        if dtype == "float64":
+            return {60: 64, 70: 64, 80: 128, 90: 256, 100: 128}.get(self.number, 4)
+        if dtype == "float32" and self.has_async_copy:
+            return max(self.float32_operations, self.half_operations // 2 // 3)
+        return self.float32_operations
 
     @property
     def is_arch_specific(self) -> bool:
@@ -94,6 +113,8 @@ def _model(
     threads: int,
     l2_megabytes: int,
     gigabytes_per_second: int,
+    float32_operations: int,
+    half_operations: int,
 ) -> GPUDescription:
     number = int(arch.removeprefix("sm_"))
     whole = shared_kilobytes * _KILOBYTE
@@ -108,27 +129,29 @@ def _model(
         l2_megabytes * _MEGABYTE,
         gigabytes_per_second * 1e9,
         multiprocessor_blocks=16 if number in (75, 86, 87) else 24 if number in (89, 120) else 32,
+        float32_operations=float32_operations,
+        half_operations=half_operations,
     )
 
 
 # One device of each generation: compute capability, its name, multiprocessors, KB of shared memory and threads of each,
-# MB of L2, GB/s of memory.
+# MB of L2, GB/s of memory, and operations of a multiprocessor in a cycle in float32 and in float16.
 _MODELS: Final = {
     model.number: model
     for model in (
-        _model("sm_60", "Tesla P100", 56, 64, 2048, 4, 732),
-        _model("sm_61", "Tesla P40", 30, 96, 2048, 3, 346),
-        _model("sm_70", "Tesla V100", 80, 96, 2048, 6, 900),
-        _model("sm_72", "Xavier", 8, 96, 2048, 1, 137),
-        _model("sm_75", "T4", 40, 64, 1024, 4, 320),
-        _model("sm_80", "A100", 108, 164, 2048, 40, 1555),
-        _model("sm_86", "A10", 72, 100, 1536, 6, 600),
-        _model("sm_87", "Orin", 16, 164, 1536, 4, 205),
-        _model("sm_89", "L40", 142, 100, 1536, 96, 864),
-        _model("sm_90", "H100", 132, 228, 2048, 50, 3350),
-        _model("sm_100", "B200", 148, 228, 2048, 126, 8000),
-        _model("sm_103", "B300", 148, 228, 2048, 126, 8000),
-        _model("sm_120", "RTX 5090", 170, 100, 1536, 96, 1792),
+        _model("sm_60", "Tesla P100", 56, 64, 2048, 4, 732, 128, 256),
+        _model("sm_61", "Tesla P40", 30, 96, 2048, 3, 346, 256, 256),
+        _model("sm_70", "Tesla V100", 80, 96, 2048, 6, 900, 128, 1024),
+        _model("sm_72", "Xavier", 8, 96, 2048, 1, 137, 128, 1024),
+        _model("sm_75", "T4", 40, 64, 1024, 4, 320, 128, 1024),
+        _model("sm_80", "A100", 108, 164, 2048, 40, 1555, 128, 2048),
+        _model("sm_86", "A10", 72, 100, 1536, 6, 600, 256, 1024),
+        _model("sm_87", "Orin", 16, 164, 1536, 4, 205, 256, 2048),
+        _model("sm_89", "L40", 142, 100, 1536, 96, 864, 256, 1024),
+        _model("sm_90", "H100", 132, 228, 2048, 50, 3350, 256, 4096),
+        _model("sm_100", "B200", 148, 228, 2048, 126, 8000, 256, 8192),
+        _model("sm_103", "B300", 148, 228, 2048, 126, 8000, 256, 8192),
+        _model("sm_120", "RTX 5090", 170, 100, 1536, 96, 1792, 256, 1024),
     )
 }
 

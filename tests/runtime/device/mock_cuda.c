@@ -245,12 +245,11 @@ FUNCTION(cuMemFree_v2, CUdeviceptr pointer) {
   return end(mock_release(pointer));
 }
 
-FUNCTION(cuPointerGetAttribute, void* data, int attribute, CUdeviceptr pointer) {
-  (void)attribute;
+FUNCTION(cuPointerGetAttributes, unsigned int count, const int* attributes, void** data, CUdeviceptr pointer) {
+  (void)count, (void)attributes;
   BEGIN(true)
   const void* address = (const void*)(uintptr_t)pointer;
-  if (!mock_is_device(address) && !mock_is_pinned(address)) return end(CUDA_ERROR_INVALID_VALUE);
-  *(unsigned int*)data = mock_is_device(address) ? 2 : 1;
+  *(unsigned int*)data[0] = mock_is_device(address) ? 2 : mock_is_pinned(address) ? 1 : 0;
   return end(CUDA_SUCCESS);
 }
 

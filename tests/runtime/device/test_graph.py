@@ -177,6 +177,9 @@ def test_all_on_one_device(device: Device, code: Code) -> None:
     first.set_input("x", X)
     first.run()
     np.testing.assert_array_equal(first.get_output(0).numpy(), X + 3)
+    for begins, seconds in first.run_timed(repeat=2):  # by the device's events
+        assert [second > 0 for second in seconds] == [node["op"] != "null" for node in graph["nodes"]]
+        np.testing.assert_allclose(begins, np.concatenate([[0], np.cumsum(seconds)[:-1]]))
 
 
 def test_planned_offsets_count_in_the_arena_of_their_device(device: Device, code: Code) -> None:

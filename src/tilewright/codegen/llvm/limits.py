@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,8 @@ class MachineLimits:
     flops_per_second: float
     bandwidths: tuple[Bandwidth, ...]
     peaks: Mapping[str, float] = field(default_factory=dict)
+    unit: str = "thread"
+    """What ``threads`` counts: ``multiprocessor`` for a GPU, whose peak rates are computed from its clock."""
 
     def best_of(self, other: MachineLimits) -> MachineLimits:
         """The better figure of two measurements of the same machine: other programs only ever take away."""
@@ -55,7 +57,7 @@ class MachineLimits:
         peaks = {**self.peaks}
         for dtype, rate in other.peaks.items():
             peaks[dtype] = max(rate, peaks.get(dtype, 0.0))
-        return MachineLimits(self.processor, self.threads, best, _useful(list(levels.values())), peaks)
+        return replace(self, flops_per_second=best, bandwidths=_useful(list(levels.values())), peaks=peaks)
 
     def peak_for(self, dtype: str) -> float:
         """Operations a second in an element type; those of float32 where it was not measured."""

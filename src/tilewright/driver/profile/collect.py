@@ -10,14 +10,16 @@ from typing import Any
 from tilewright import __version__
 from tilewright.codegen.llvm.build import LLVMModule
 from tilewright.codegen.llvm.limits import MachineLimits
+from tilewright.driver.profile.device_code import ptx_of
 from tilewright.driver.profile.graphs import DrawnGraph, kernel_graph, operator_graph
-from tilewright.driver.profile.kernels import KernelProfile, measure_kernels
-from tilewright.driver.profile.machine_kernels import call_graph, measure_program
+from tilewright.driver.profile.kernels import KernelProfile
+from tilewright.driver.profile.machine_kernels import call_graph, measure_program, require_host
 from tilewright.driver.profile.memory import MemoryProfile, memory_profile
 from tilewright.driver.profile.notebook import kernels_html
 from tilewright.driver.profile.passes import CompileWatch, PassRun, PassTotal
 from tilewright.driver.profile.roofline import compared_with_limits
 from tilewright.driver.tvmc.compiler import Settings
+from tilewright.driver.tvmc.devices import target_devices, timed_device
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.executors import GraphRunnable
 from tilewright.driver.tvmc.export import CompiledProgram
@@ -34,7 +36,7 @@ from tilewright.runtime.module import Module
 from tilewright.runtime.vm import Executable
 from tilewright.support.cbuild import is_host
 
-CODE_FORMS = {"relay": "Relay", "tir": "Loops", "ll": "LLVM IR", "asm": "Assembly"}
+CODE_FORMS = {"relay": "Relay", "tir": "Loops", "ll": "LLVM IR", "asm": "Assembly", "ptx": "PTX"}
 """The forms in which a report shows a kernel's code, from the graph to the machine."""
 
 
@@ -115,6 +117,7 @@ def limits_json(limits: MachineLimits) -> dict[str, Any]:
     return {
         "processor": limits.processor,
         "threads": limits.threads,
+        "unit": limits.unit,
         "flops_per_second": limits.flops_per_second,
         "peaks": {"float32": limits.flops_per_second, **limits.peaks},
         "bandwidths": [
@@ -148,6 +151,7 @@ def profile_model(
     watch.finish()
     if isinstance(compiled, CompiledProgram):
         functions = kernel_functions(settings.fused(model.mod, model.params, compiled))
+        require_host(timed_device(target_devices(settings.target)))
         measured = _measured_program(compiled.executable, values, functions, repeat)
         library = compiled.executable.mod
     elif isinstance(compiled, GraphExecutorFactoryModule):
@@ -191,6 +195,7 @@ def profile_package(
     content = package.content
     values = complete_inputs(with_shapes(content.inputs, fill_shapes), inputs or {}, fill_mode)
     if content.executor == "vm":
+        require_host(timed_device(target_devices(content.target)))
         measured = _measured_program(Executable(package.load_library()), values, None, repeat)
     elif content.executor == "graph" and content.graph is not None:
         runnable = GraphRunnable(content.graph, package.load_library(), content.params)
@@ -218,7 +223,7 @@ Measured = tuple[KernelProfile, MemoryProfile, DrawnGraph]
 
 
 def _measured_graph(runnable: GraphRunnable, params: Mapping[str, Any], repeat: int) -> Measured:
-    kernels = compared_with_limits(lambda: measure_kernels(runnable.executor, runnable.graph, repeat))
+    kernels = runnable.profile(repeat)
     memory = memory_profile(runnable.graph, runnable.executor.arena_bytes, _bytes(params))
     return kernels, memory, kernel_graph(runnable.graph, frozenset(params))
 
@@ -265,13 +270,20 @@ def _code(
 ) -> dict[str, dict[str, str]]:
     """Every kernel in every form."""
     assert isinstance(library, LLVMModule)
+    device_code = "\n".join(
+        one.get_source("ptx") for one in library.imported_modules if one.type_key == "cuda"
+    )
     made = {}
     for name, calls in functions.items():
         loops = watch.loops.get(name)
-        made[name] = {
+        forms = {
             "relay": calls[0].astext(show_meta_data=False),
             "tir": loops.script() if loops is not None else library.get_function_source(name, "tir"),
-            "ll": library.get_function_source(name, "ll"),
-            "asm": library.get_function_source(name, "asm"),
         }
+        kernels = ptx_of(device_code, name)
+        if kernels:
+            forms["ptx"] = kernels
+        else:
+            forms |= {form: library.get_function_source(name, form) for form in ("ll", "asm")}
+        made[name] = forms
     return made

@@ -23,9 +23,18 @@ from tilewright.relay.expr_functor import bind
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_function
 from tilewright.runtime.call_log import CallLog, LoggedCall, LoggedTensor
-from tilewright.runtime.device import cpu
+from tilewright.runtime.device import Device, cpu
 from tilewright.runtime.vm import Executable, VirtualMachine
 from tilewright.support.errors import ModelError, TilewrightError
+
+
+def require_host(device: Device) -> None:
+    """An error for a device that works beside the host: the machine's clock does not see when its kernels end."""
+    if device.kind != "cpu":
+        raise ModelError(
+            f"kernels of the virtual machine cannot be timed one by one on {device.kind}: give the model constant "
+            "sizes and compile it for the graph executor, or measure whole runs"
+        )
 
 
 def measure_program(

@@ -110,10 +110,12 @@ def summary_lines(profile: KernelProfile) -> list[str]:
         )
         peaks = {"float32": limits.flops_per_second, **limits.peaks}
         rates = ", ".join(f"{rate / 1e9:.3g} GFLOP/s in {dtype}" for dtype, rate in peaks.items())
-        lines.append(
-            f"The limit of this machine ({limits.processor}, {limits.threads} "
-            f"thread{'s' if limits.threads > 1 else ''}), measured now: {rates}, {levels}."
-        )
+        counted = f"{limits.threads} {limits.unit}{'s' if limits.threads > 1 else ''}"
+        if limits.unit == "thread":
+            found = f"of this machine ({limits.processor}, {counted}), measured now: {rates}, {levels}"
+        else:
+            found = f"of {limits.processor} ({counted}): {rates} at its highest clock; measured now, {levels}"
+        lines.append(f"The limit {found}.")
     return [*lines, *above_limit_lines(profile)]
 
 

@@ -137,7 +137,7 @@ def _leave_out(applied: AppliedRecords, least: float) -> tuple[Gains, dict[Any, 
 def _runnable(compiled: Compiled, values: Mapping[str, Any]) -> Runnable:
     made: Runnable
     if isinstance(compiled, CompiledProgram):
-        made = MachineRunnable(compiled.executable)
+        made = MachineRunnable(compiled.executable, compiled.target)
     else:
         assert isinstance(compiled, GraphExecutorFactoryModule)
         made = GraphRunnable(compiled.graph_json_str, compiled.lib, compiled.params)

@@ -198,8 +198,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device",
         choices=("cpu", "cuda", "cl", "metal", "vulkan", "rocm"),
-        default="cpu",
-        help="default: cpu, the only one on this machine in this version",
+        help="default: what the model was compiled for; on another machine: cpu",
     )
     group = parser.add_argument_group(
         "remote devices", "the secret key of the machines is read from the file in TILEWRIGHT_RPC_KEY_FILE"

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from tilewright.driver.profile.kernels import KernelProfile, measure_kernels
-from tilewright.driver.profile.machine_kernels import measure_program
-from tilewright.driver.profile.roofline import compared_with_limits
+from tilewright.driver.profile.machine_kernels import measure_program, require_host
+from tilewright.driver.profile.roofline import compared_with_limits, limits_of
+from tilewright.driver.tvmc.devices import graph_devices, require_devices, target_devices, timed_device
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.tensors import TensorInfo
 from tilewright.runtime import ndarray
@@ -21,6 +22,7 @@ from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.runtime.vm import Executable, VirtualMachine
+from tilewright.target import Target
 
 Values = Mapping[str, np.ndarray[Any, Any]]
 """Tensors by name."""
@@ -41,6 +43,11 @@ class Runnable:
         """The function to time, and its arguments."""
         raise NotImplementedError
 
+    @property
+    def device(self) -> Device:
+        """The device whose clock times it."""
+        return cpu(0)
+
     def profile(self, repeat: int = 10) -> KernelProfile:
         """The time of every kernel, compared with the limits of the machine."""
         raise TVMCException(
@@ -57,20 +64,24 @@ class Runnable:
 
             return time_evaluator(convert_to_tvm_func(whole), number, repeat)()
         function, arguments = self.function()
-        return time_evaluator(function, number, repeat)(*arguments)
+        return time_evaluator(function, number, repeat, device=self.device)(*arguments)
 
 
 class GraphRunnable(Runnable):
-    """A graph with its kernels and parameters."""
+    """A graph with its kernels and parameters, on the devices that it was compiled for."""
 
-    def __init__(
-        self, graph: str, library: Module, params: Mapping[str, NDArray], device: Device | None = None
-    ) -> None:
+    def __init__(self, graph: str, library: Module, params: Mapping[str, NDArray]) -> None:
         self.graph = graph
-        self.executor = GraphExecutor(graph, library, device or cpu(0))
+        self.devices = graph_devices(graph)
+        require_devices(self.devices)
+        self.executor = GraphExecutor(graph, library, self.devices)
         for name, value in params.items():
-            if self.executor.get_input_index(name) >= 0:
+            if self.executor.get_input_index(name) < 0:
+                continue
+            if self.executor.get_input(name).device == value.device:
                 self.executor.set_input_zero_copy(name, value)
+            else:
+                self.executor.set_input(name, value)
         self.executor.keep(dict(params))
         # Views of the executor's memory, made once: a run costs two copies and one call.
         self._inputs = {
@@ -94,19 +105,33 @@ class GraphRunnable(Runnable):
         """The function to time, and its arguments."""
         return self.executor["run"], []
 
+    @property
+    def device(self) -> Device:
+        """The device whose clock times it."""
+        return timed_device(self.devices)
+
     def profile(self, repeat: int = 10) -> KernelProfile:
         """The time of every kernel, compared with the limits of the machine."""
-        return compared_with_limits(lambda: measure_kernels(self.executor, self.graph, repeat))
+        return compared_with_limits(
+            lambda: measure_kernels(self.executor, self.graph, repeat), limits_of(self.device)
+        )
 
 
 class MachineRunnable(Runnable):
-    """A program of the virtual machine."""
+    """A program of the virtual machine, on the devices that its target means."""
 
-    def __init__(self, executable: Executable, device: Device | None = None) -> None:
+    def __init__(self, executable: Executable, target: str | Target = "") -> None:
         self.executable = executable
+        self.devices = target_devices(target)
+        require_devices(self.devices)
         self.names = executable.get_function_params("main")
-        self.machine = VirtualMachine(executable, device or cpu(0))
+        self.machine = VirtualMachine(executable, self.devices)
         self.arguments: list[NDArray] = []
+
+    @property
+    def device(self) -> Device:
+        """The device whose clock times it."""
+        return timed_device(self.devices)
 
     def set_inputs(self, values: Values) -> None:
         """The inputs of the runs that follow."""
@@ -118,12 +143,13 @@ class MachineRunnable(Runnable):
 
     def profile(self, repeat: int = 10) -> KernelProfile:
         """The time of every kernel, compared with the limits of the machine."""
+        require_host(self.device)
         return compared_with_limits(lambda: measure_program(self.executable, self.arguments, repeat=repeat))
 
     def benchmark(self, repeat: int, number: int, end_to_end: bool = False) -> BenchmarkResult:
         """The times of runs."""
         return self.machine.benchmark(
-            cpu(0), *self.arguments, repeat=repeat, number=number, end_to_end=end_to_end
+            self.device, *self.arguments, repeat=repeat, number=number, end_to_end=end_to_end
         )
 
 

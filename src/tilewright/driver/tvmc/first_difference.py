@@ -92,7 +92,7 @@ class _Perturbed(PerturbedInterpreter, _Recorder):
 def runnable_of(compiled: Compiled) -> Runnable:
     """A compiled model in this process, without writing it to a file."""
     if isinstance(compiled, CompiledProgram):
-        return MachineRunnable(compiled.executable)
+        return MachineRunnable(compiled.executable, compiled.target)
     if isinstance(compiled, AOTExecutorFactoryModule):
         model: AOTModule = compiled.lib
         inputs, outputs = graph_tensors(model.graph_json, list(compiled.params))

@@ -15,6 +15,7 @@ import numpy as np
 
 from tilewright.driver.tvmc.arguments import Commands, add_run_arguments
 from tilewright.driver.tvmc.common import parse_shape_string, tracker_host_port_from_cli
+from tilewright.driver.tvmc.devices import graph_devices, require_named, target_devices
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.executors import (
     FunctionRunnable,
@@ -27,6 +28,7 @@ from tilewright.driver.tvmc.images import SUFFIXES, ImageOptions, parse_numbers,
 from tilewright.driver.tvmc.model import TVMCPackage, TVMCResult
 from tilewright.driver.tvmc.remote import make_remote_runnable, open_session
 from tilewright.driver.tvmc.tensors import TensorInfo, graph_tensors, output_name
+from tilewright.runtime.device import Device
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.params import load_param_dict
 from tilewright.runtime.vm import Executable
@@ -216,7 +218,7 @@ def make_runnable(package: TVMCPackage) -> Runnable:
     content = package.content
     library = package.load_library()
     if content.executor == "vm":
-        return MachineRunnable(Executable(library))
+        return MachineRunnable(Executable(library), content.target)
     if content.executor == "aot":
         return FunctionRunnable(
             library[content.name], content.inputs, content.outputs, content.workspace_bytes
@@ -226,14 +228,15 @@ def make_runnable(package: TVMCPackage) -> Runnable:
     return GraphRunnable(content.graph, library, content.params)
 
 
-def _require_cpu(device: str) -> None:
-    if device != "cpu":
-        raise TVMCException(f"the device {device} is not in this version: packages run on the cpu")
+def _devices(package: TVMCPackage) -> list[Device]:
+    """The devices that a package was compiled for."""
+    content = package.content
+    return target_devices(content.target) if content.graph is None else graph_devices(content.graph)
 
 
 def run_module(
     tvmc_package: TVMCPackage,
-    device: str,
+    device: str | None = None,
     hostname: str | None = None,
     port: int | str = 9090,
     rpc_key: str | None = None,
@@ -251,7 +254,7 @@ def run_module(
 
     Inputs that are not given are made up as ``fill_mode`` says: zeros, ones, or random, the same ones each time. With
     ``profile`` the result has a report on every kernel. ``fill_shapes`` gives shapes to made-up inputs whose sizes
-    the model leaves open.
+    the model leaves open. Without a ``device`` it is the one that the package was compiled for.
 
     With ``hostname`` it runs on another machine: on a device of the tracker there that has the label ``rpc_key``, or
     without a label on the server there.
@@ -269,9 +272,10 @@ def run_module(
     with contextlib.ExitStack() as stack:
         if hostname:
             session = stack.enter_context(open_session(hostname, port, rpc_key))
-            runnable = make_remote_runnable(tvmc_package, session, device)
+            runnable = make_remote_runnable(tvmc_package, session, device or "cpu")
         else:
-            _require_cpu(device)
+            if device is not None:
+                require_named(device, _devices(tvmc_package))
             runnable = make_runnable(tvmc_package)
         return _run(
             tvmc_package,

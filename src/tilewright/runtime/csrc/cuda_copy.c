@@ -16,8 +16,11 @@ int32_t tw_cuda_can_copy(DLDevice from, DLDevice to) {
 
 /* True for memory of the host that the device reads and writes by itself. */
 static bool is_pinned(const void* pointer) {
+  /* The function for several attributes calls memory that the driver does not know no error. */
   unsigned int type = 0;
-  return tw_cu.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)pointer) == CUDA_SUCCESS && type != 0;
+  void* data[] = {&type};
+  const int attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE};
+  return tw_cu.PointerGetAttributes(1, attributes, data, (CUdeviceptr)(uintptr_t)pointer) == CUDA_SUCCESS && type != 0;
 }
 
 /* Makes the staging memory unless it is there; false where the system refuses it. The lock is held. */

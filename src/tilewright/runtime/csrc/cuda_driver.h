@@ -139,7 +139,7 @@ typedef struct {
   X(MemAlloc, "cuMemAlloc_v2", (CUdeviceptr * pointer, size_t bytes))                                                         \
   X(MemFree, "cuMemFree_v2", (CUdeviceptr pointer))                                                                           \
   X(MemHostAlloc, "cuMemHostAlloc", (void** pointer, size_t bytes, unsigned int flags))                                       \
-  X(PointerGetAttribute, "cuPointerGetAttribute", (void* data, int attribute, CUdeviceptr pointer))                           \
+  X(PointerGetAttributes, "cuPointerGetAttributes", (unsigned int count, const int* attributes, void** data, CUdeviceptr pointer))                 \
   X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr to, const void* from, size_t bytes, CUstream stream))               \
   X(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void* to, CUdeviceptr from, size_t bytes, CUstream stream))                     \
   X(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))               \

@@ -341,7 +341,7 @@ int32_t tilewright_graph_node_output(TilewrightGraph* graph, int32_t node, int32
 }
 
 /* ---- running ---- */
-static int32_t run_node(const TwGraphNode* node) {
+int32_t tw_graph_run_node(const TwGraphNode* node) {
   TVMFFIAny result = {0};
   int32_t status = tilewright_function_call(node->function, node->args, node->num_args, &result);
   if (result.type_index >= TILEWRIGHT_FIRST_OBJECT) tilewright_any_release(&result);
@@ -372,6 +372,8 @@ static int32_t wait_for_devices(const TilewrightGraph* graph, bool all) {
   return 0;
 }
 
+int32_t tw_graph_wait(const TilewrightGraph* graph) { return wait_for_devices(graph, true); }
+
 /* After a run. What other devices still do is in the order of their streams, and a copy to the host waits for it. */
 static int32_t finish(const TilewrightGraph* graph) { return graph->num_unfinished == 0 ? 0 : wait_for_devices(graph, false); }
 
@@ -380,7 +382,7 @@ static int32_t run_until(TilewrightGraph* graph, int32_t last) {
   TwInterrupts interrupts = {0};
   for (int32_t i = 0; i <= last; ++i) {
     interrupts.left = 1; /* a kernel may take long: look at the clock before each */
-    if (graph->nodes[i].function != NULL && (tw_interrupted(&interrupts) != 0 || run_node(&graph->nodes[i]) != 0)) return -1;
+    if (graph->nodes[i].function != NULL && (tw_interrupted(&interrupts) != 0 || tw_graph_run_node(&graph->nodes[i]) != 0)) return -1;
   }
   return finish(graph);
 }
@@ -391,7 +393,7 @@ int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t last) {
 
 static int32_t run_one(TilewrightGraph* graph, int32_t node) {
   if (check_node(graph, node) != 0 || complete_inputs(graph) != 0) return -1;
-  if (graph->nodes[node].function != NULL && run_node(&graph->nodes[node]) != 0) return -1;
+  if (graph->nodes[node].function != NULL && tw_graph_run_node(&graph->nodes[node]) != 0) return -1;
   return finish(graph);
 }
 
@@ -465,17 +467,7 @@ void tilewright_graph_set_recording(TilewrightGraph* graph, int32_t enabled) {
 }
 
 static int32_t time_runs(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds) {
-  if (complete_inputs(graph) != 0 || wait_for_devices(graph, true) != 0) return -1;
-  for (int32_t run = 0; run < repeat; ++run) {
-    uint64_t start = tw_now_nanoseconds();
-    for (int32_t i = 0; i < graph->num_nodes; ++i, ++begins, ++seconds) {
-      uint64_t begin = tw_now_nanoseconds();
-      if (graph->nodes[i].function != NULL && (run_node(&graph->nodes[i]) != 0 || wait_for_devices(graph, true) != 0)) return -1;
-      *begins = (double)(begin - start) * 1e-9;
-      *seconds = graph->nodes[i].function != NULL ? (double)(tw_now_nanoseconds() - begin) * 1e-9 : 0;
-    }
-  }
-  return 0;
+  return complete_inputs(graph) != 0 ? -1 : tw_graph_time_runs(graph, repeat, begins, seconds);
 }
 
 static int32_t run_timed(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds) {

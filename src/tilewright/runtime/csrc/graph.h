@@ -90,6 +90,15 @@ bool tw_parse_dtype(const char* text, DLDataType* out);
 int32_t tw_for_each_param(const char* data, size_t size, int32_t (*visit)(void* context, const char* name, const DLTensor* tensor),
                           void* context);
 
+/* Runs a node that has something to run. */
+int32_t tw_graph_run_node(const TwGraphNode* node);
+
+/* Waits for all devices of the graph. */
+int32_t tw_graph_wait(const TilewrightGraph* graph);
+
+/* The begin and the duration of every node in each of some runs, in seconds; the inputs are set. See graph_time.c. */
+int32_t tw_graph_time_runs(const TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds);
+
 /* Recordings; see graph_record.c. `run` gives the work of all nodes to the device. */
 int32_t tw_graph_run(TilewrightGraph* graph, int32_t (*run)(TilewrightGraph* graph));
 int32_t tw_graph_record(TilewrightGraph* graph, int32_t (*run)(TilewrightGraph* graph));

@@ -17,7 +17,7 @@ function drawSummary() {
   const limits = data.limits;
   byId("about").textContent = [
     data.inputs.join(", "),
-    limits ? `${limits.processor}, ${countText(limits.threads, "thread", "threads")}` : "",
+    limits ? `${limits.processor}, ${countText(limits.threads, limits.unit, `${limits.unit}s`)}` : "",
     data.target,
   ].filter(Boolean).join(" · ");
   const tiles = [tile("One run", ...split(timeText(data.runSeconds)), `median of ${data.runs}; kernels ${timeText(data.kernelSeconds)}`)];
