@@ -3,8 +3,10 @@
 Run it:  python bench/precision.py [--threads 2]
 
 Dense layers, and convolutions of ResNet-50, built as a user builds them (``relay.build`` for ``llvm``) in uint8, int8,
-bfloat16 and float32. A multiply-add counts as two operations. Only the longest kernel of the program is timed: the
-layout transforms around it, which a whole model does not have, are left out.
+bfloat16 and float32. A multiply-add counts as two operations. In brackets: times float32's rate, and per cent of the
+peak, which the instruction that multiplies most of the type at once reaches without any memory. A Winograd convolution
+counts the operations of the direct form, and may be beyond the peak. Only the longest kernel of the program is timed:
+the layout transforms around it, which a whole model does not have, are left out.
 """
 
 from __future__ import annotations
@@ -91,15 +93,20 @@ def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=2)
-    os.environ["TVM_NUM_THREADS"] = str(parser.parse_args().threads)
+    threads = parser.parse_args().threads
+    os.environ["TVM_NUM_THREADS"] = str(threads)
+    from tilewright.codegen.llvm.peaks import peak_operations, rate_type
+
+    peaks = {kind: 1e-9 * peak_operations(rate_type(kind), threads=threads) for kind in TYPES}
     print("| GOP/s | " + " | ".join(TYPES) + " |")
     print("|---|" + "---:|" * len(TYPES))
+    print("| peak | " + " | ".join(f"{peak:.0f}" for peak in peaks.values()) + " |")
     for name, rates in rows_of_results():
-        cells = [
-            f"{rate:.0f} ({rate / rates['float32']:.1f} times)" if kind != "float32" else f"{rate:.0f}"
-            for kind, rate in rates.items()
-        ]
-        print(f"| {name} | " + " | ".join(cells) + " |")
+        cells = []
+        for kind, rate in rates.items():
+            times = "" if kind == "float32" else f"{rate / rates['float32']:.1f} times, "
+            cells.append(f"{rate:.0f} ({times}{100 * rate / peaks[kind]:.0f} %)")
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

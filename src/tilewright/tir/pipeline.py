@@ -21,6 +21,7 @@ from tilewright.tir.transform.inject_double_buffer import InjectDoubleBuffer
 from tilewright.tir.transform.inject_prefetch import InjectPrefetch
 from tilewright.tir.transform.inject_virtual_thread import InjectVirtualThread
 from tilewright.tir.transform.instrument_bound_checkers import InstrumentBoundCheckers
+from tilewright.tir.transform.join_lookups import JoinLookups
 from tilewright.tir.transform.loop_partition import LoopPartition
 from tilewright.tir.transform.lower_cross_thread_reduction import LowerCrossThreadReduction
 from tilewright.tir.transform.lower_init_block import LowerInitBlock
@@ -94,6 +95,7 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
         RemoveNoOp(),
         RewriteUnsafeSelect(),
         HoistIfThenElse("basic"),
+        JoinLookups(),
         # Loops are what they will be: addresses ahead of them can be told.
         PrefetchPanels(CACHE_LINE_SIZE),
         *added[3],

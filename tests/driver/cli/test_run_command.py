@@ -96,7 +96,7 @@ def test_images_become_inputs(image_package, tmp_path, capsys):
             "out.npz cannot be written (its parent is a file, not a folder): choose another place with -o",
         ),
         (["-i", "{tmp}/a.png"], "is not an image"),
-        (["--device", "cuda"], "the device cuda is not in this version"),
+        (["--device", "cuda"], "was compiled for cpu and cannot run on cuda"),
         (["--print-top", "0"], "at least 1"),
         (["--print-time", "--repeat", "0"], "at least 1"),
         (["-i", "{tmp}/shape.npz", "--mean", "a"], "--mean takes numbers"),

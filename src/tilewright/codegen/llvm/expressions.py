@@ -17,7 +17,7 @@ from tilewright.codegen.llvm.convert import convert, rounded_to_unsigned
 from tilewright.codegen.llvm.emitter import NON_INDEX_BITS, Emitter
 from tilewright.codegen.llvm.half_products import half_product, is_half_product
 from tilewright.codegen.llvm.indices import is_pure_index
-from tilewright.codegen.llvm.packed_lanes import dot_product, is_dot_product
+from tilewright.codegen.llvm.packed_lanes import dot_product, is_dot_product, joined
 from tilewright.codegen.llvm.types import float_constant, integer_constant, splat
 from tilewright.ir.expr import (
     EQ,
@@ -305,10 +305,13 @@ class ExpressionEmitter(Emitter):
                 raise CodegenError(f"a shuffle picks constant lanes, not {index}", span=node.span)
             picks.append(index.value)
         vectors = [(self.visit(vector), vector.dtype) for vector in node.vectors]
-        if len(vectors) == 1 and vectors[0][1].lanes > 1 and len(picks) > 1:
-            operand, dtype = vectors[0]
-            kind = self.types.register(dtype)
-            mask = ", ".join(f"i32 {pick}" for pick in picks)
+        if len(picks) > 1 and all(dtype.lanes > 1 for _, dtype in vectors):
+            total = sum(dtype.lanes for _, dtype in vectors)
+            whole = node.dtype.with_lanes(total)
+            operand = joined(self, [(operand, dtype.lanes) for operand, dtype in vectors], whole)
+            if picks == list(range(total)):
+                return operand
+            kind, mask = self.types.register(whole), ", ".join(f"i32 {pick}" for pick in picks)
             return self.function.value(
                 f"shufflevector {kind} {operand}, {kind} poison, <{len(picks)} x i32> <{mask}>"
             )

@@ -24,6 +24,7 @@ from tilewright.tir.transform.inject_double_buffer import InjectDoubleBuffer
 from tilewright.tir.transform.inject_prefetch import InjectPrefetch
 from tilewright.tir.transform.inject_virtual_thread import InjectVirtualThread
 from tilewright.tir.transform.instrument_bound_checkers import InstrumentBoundCheckers
+from tilewright.tir.transform.join_lookups import JoinLookups
 from tilewright.tir.transform.keep_functions import KeepFunctions
 from tilewright.tir.transform.legalize_packed_calls import LegalizePackedCalls
 from tilewright.tir.transform.lift_attr_scope import LiftAttrScope
@@ -87,6 +88,7 @@ __all__ = [
     "InjectPrefetch",
     "InjectVirtualThread",
     "InstrumentBoundCheckers",
+    "JoinLookups",
     "KeepFunctions",
     "LegalizePackedCalls",
     "LiftAttrScope",
