@@ -48,13 +48,23 @@ def test_another_device_than_it_was_compiled_for(
 @needs_gpu
 @pytest.mark.gpu
 @pytest.mark.parametrize("suffix", ["tar", "so"])
-def test_run(suffix: str, small_onnx: str, tmp_path: Path, expected: Callable[[Any], Any], capsys: Any) -> None:
+def test_run(
+    suffix: str, small_onnx: str, tmp_path: Path, expected: Callable[[Any], Any], capsys: Any
+) -> None:
     """Numbers and times, with the device named and without."""
     path = str(tmp_path / f"model.{suffix}")
     assert main(["compile", small_onnx, "--target", "cuda", "--validate", "-o", path]) == 0
     assert "agree" in capsys.readouterr().out
     np.savez(tmp_path / "x.npz", x=X)
-    given = ["-i", str(tmp_path / "x.npz"), "-o", str(tmp_path / "y.npz"), "--print-time", "--profile", "--json"]
+    given = [
+        "-i",
+        str(tmp_path / "x.npz"),
+        "-o",
+        str(tmp_path / "y.npz"),
+        "--print-time",
+        "--profile",
+        "--json",
+    ]
     for device in ([], ["--device", "cuda"]):
         assert main(["run", path, *given, *device]) == 0
         report = json.loads(capsys.readouterr().out)
@@ -83,10 +93,6 @@ def test_profile(small_onnx: str, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["profile", small_onnx, "--target", "cuda", "-o", str(tmp_path / "report.html")]) == 0
     printed = capsys.readouterr().out
     assert "multiprocessors" in printed and "from memory" in printed
-    model = tvmc.load(small_onnx)
-    made = profile_model(model, tvmc.compiler.settings(model, "cuda"))
-    assert made.code is not None
-    assert all(forms["ptx"].startswith(".visible .entry") for forms in made.code.values())
     assert main(["profile", small_onnx, "--target", "cuda", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert 1e-7 < report["kernel_seconds"] < 1e-3

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tilewright.driver import profile, tvmc
-from tilewright.driver.profile.passes import OUTSIDE
+from tilewright.driver.profile.passes import OUTSIDE, CompileWatch
 from tilewright.support.errors import TilewrightError
 
 
@@ -82,6 +82,18 @@ def test_package_has_the_same_kernels(small_profile, small_package):
         assert kernel.model_nodes == expected[kernel.name].model_nodes
     assert found.compiling is None and found.before_fusion is None and found.code is None
     assert found.memory.arena_bytes == small_profile.memory.arena_bytes
+
+
+def test_kernels_for_a_gpu_show_their_ptx(small_onnx):
+    """The functions that each launches, in the place of the host's code around them."""
+    model, settings = tvmc.load(small_onnx), tvmc.compiler.make_settings("cuda -arch=sm_80")
+    compiled = settings.compile(model.mod, model.params)
+    functions = profile.collect._functions(compiled)
+    code = profile.collect._code(compiled.lib, functions, CompileWatch())
+    assert code and set(code) == set(functions)
+    for name, forms in code.items():
+        assert list(forms) == ["relay", "tir", "ptx"]
+        assert forms["ptx"].startswith(f".visible .entry {name}_kernel0(")
 
 
 def test_a_model_compiled_ahead_of_time_is_not_timed(small_onnx):

@@ -60,7 +60,7 @@ def test_run(small_package, expected):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"device": "cuda"}, "cuda is not in this version"),
+        ({"device": "cuda"}, "compiled for cpu and cannot run on cuda"),
         ({"device": "cpu", "hostname": "127.0.0.1", "port": 1}, "cannot connect to 127.0.0.1:1"),
         ({"device": "cpu", "number": 0}, "at least 1"),
     ],
