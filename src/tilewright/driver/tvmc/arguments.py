@@ -25,8 +25,8 @@ def add_model_arguments(parser: argparse.ArgumentParser, what: str = "the model,
     parser.add_argument(
         "--model-format",
         metavar="NAME",
-        help="the format, if neither the file's suffix nor its content tells; this version reads onnx, "
-        "and what other packages add",
+        help="the format, if neither the file's suffix nor its content tells, such as onnx, pytorch or tflite; "
+        "'tilewright doctor' lists them",
     )
     parser.add_argument(
         "--input-shapes",
