@@ -11,6 +11,12 @@ function split(text) {
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
+function limitsText(limits) {
+  if (!limits) return "";
+  if (limits.unit === "thread") return "Limits were measured on this machine, just before and after the model.";
+  return "Peak rates are those of the device's highest clock; bandwidths were measured, just before and after the model.";
+}
+
 function drawSummary() {
   document.title = `${data.model} · Tilewright profile`;
   byId("model").textContent = data.model;
@@ -34,7 +40,7 @@ function drawSummary() {
   else tiles.push(tile("Memory", ...split(bytesText(data.memory.arena)), `and ${bytesText(data.memory.parameters)} of parameters`));
   if (data.compiling) tiles.push(tile("Compiling", ...split(timeText(data.compiling.seconds)), "one process, nothing from the cache"));
   byId("tiles").replaceChildren(...tiles);
-  byId("footer").textContent = `Tilewright ${data.version} · ${data.system}. Limits were measured on this machine, just before and after the model.`;
+  byId("footer").textContent = `Tilewright ${data.version} · ${data.system}. ${limitsText(limits)}`;
   byId("sections").replaceChildren(...[...document.querySelectorAll("section[data-title]")].filter((one) => !one.hidden)
     .map((one) => element("a", { href: `#${one.id}` }, one.dataset.title)));
 }
@@ -134,7 +140,7 @@ function start() {
   drawPasses();
   drawSummary();
   byId("kernels-note").textContent = "Blue: bound by compute; orange: by memory, at the level that its data fits. Click a row for the code.";
-  byId("roofline-note").textContent = ["A dot is a kernel, its area the share of time. The lines are this machine's limits, measured; operations are those really done.", ...data.notes].join(" ");
+  byId("roofline-note").textContent = ["A dot is a kernel, its area the share of time. The lines are this machine's limits; operations are those really done.", ...data.notes].join(" ");
   byId("memory-note").textContent = data.executor === "vm" ? "The virtual machine allocates tensors as it runs: there is no plan to draw." : `${bytesText(data.memory.peak)} in use at most, in an arena of ${bytesText(data.memory.arena)}.`;
   byId("filter").addEventListener("input", (event) => { tableState.filter = event.target.value; drawTable(); });
   drawTable();
