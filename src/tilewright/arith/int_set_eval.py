@@ -96,9 +96,9 @@ class Evaluator:
         self.canonical = analyzer.canonical
         self.pool = analyzer.pool
         self.bound = analyzer.bounds.bound
+        # Ranges become intervals when they are asked for: an expression names few of the variables of a map.
         self.domains = {
-            (key.var if isinstance(key, IterVar) else key): as_interval(value)
-            for key, value in domains.items()
+            (key.var if isinstance(key, IterVar) else key): value for key, value in domains.items()
         }
         self.memo: dict[Expr, Ends] = {}
         self.active: set[Var] = set()
@@ -135,6 +135,7 @@ class Evaluator:
         found = self.domains.get(node)
         if found is None or node in self.active:
             return node, node
+        found = self.domains[node] = as_interval(found)
         low: Expr = found.min_value
         high: Expr = found.max_value
         self.active.add(node)

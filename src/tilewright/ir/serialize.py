@@ -90,6 +90,8 @@ class _Form:
 
 
 _FORMS: Final[dict[type, _Form]] = {}
+_WRITTEN: Final[dict[type, _Form]] = {}
+"""The forms of the classes of which a node was written: its entries need no further look."""
 
 
 def _form_of(kind: type[Node]) -> _Form:
@@ -133,11 +135,12 @@ def _saved_form(value: Any) -> str | None:
 
 def _parts(value: Any) -> Sequence[Any]:
     """The parts that must be written before a value."""
-    if isinstance(value, IRModule):
+    written = _WRITTEN.get(type(value))
+    if written is None and isinstance(value, IRModule):
         return [dict(value.functions), dict(value.type_definitions), dict(value.attrs.items())]
-    if isinstance(value, Op):
+    if written is None and isinstance(value, Op):
         return []
-    if isinstance(value, Node):
+    if written is not None or isinstance(value, Node):
         try:
             return _form_of(type(value)).values(value)
         except AttributeError:  # a slot that is not set
@@ -196,7 +199,7 @@ class _Writer:
                     )
                 parts = _parts(value)
                 self.alive.append((value, parts))
-                keys = [_key(part) for part in parts]
+                keys = [id(part) if type(part) in _BY_IDENTITY else _key(part) for part in parts]
                 if parts:
                     begun.add(key)
                     stack.append((value, key, keys))
@@ -210,11 +213,14 @@ class _Writer:
 
     def text(self, value: Any, parts: list[int]) -> str:
         """The entry of a value."""
+        written = _WRITTEN.get(type(value))
+        if written is not None and len(written.names) == len(parts):
+            return written.text % tuple(parts)
         if isinstance(value, Node) and not isinstance(value, (IRModule, Op)):
             kind = type(value)
             if not kind.field_names:
                 raise SerializationError(f"a {kind.__name__} cannot be written as JSON")
-            form = _form_of(kind)
+            form = _WRITTEN[kind] = _form_of(kind)
             text = form.text if len(form.names) == len(parts) else _node_text(kind, _set_slots(value))
             return text % tuple(parts)
         return json.dumps(self.entry(value, parts), separators=(",", ":"))

@@ -12,6 +12,7 @@ import pytest
 
 import tilewright.codegen.llvm.build as build_module
 from tilewright.codegen import build
+from tilewright.codegen.llvm.machine import LoopsLeft
 from tilewright.ir.expr import Add, Call, IntImm, Load, Ramp, StringImm, Var
 from tilewright.ir.module import IRModule
 from tilewright.ir.type import PrimType
@@ -169,7 +170,7 @@ def test_fast_math_is_the_targets_choice(kit):
 def test_what_llvm_refuses_is_kept(kit, tmp_path, monkeypatch):
     """Text that LLVM does not take is a defect; the error says where it and the program were written."""
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(build_module, "module_text", lambda *_: ("define nonsense", []))
+    monkeypatch.setattr(build_module, "module_text", lambda *_: ("define nonsense", [], LoopsLeft.ANY))
     with pytest.raises(InternalError, match="failures"):
         kit.build([Var("n")], Evaluate(0))
     assert [path.read_text() for path in (tmp_path / "failures").glob("*.ll")] == ["define nonsense"]
@@ -204,3 +205,24 @@ def test_the_first_code_of_a_process_may_call_libm() -> None:
         "numpy.testing.assert_allclose(out.numpy(), numpy.sin([0.5, 1.0]))\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_scheduled_loops_are_not_searched_for_vectors(kit):
+    """A program whose loops are over vectors is only simplified, and gives what LLVM's whole pipeline gives; a loop
+    without vectors is vectorized by LLVM."""
+    x, y = kit.buffer("x", 96), kit.buffer("y", 96)
+    at = Var("i")
+    texts = {}
+    for lanes in (8, 1):
+        place = Ramp(at * lanes, 1, lanes) if lanes > 1 else at
+        value = Load(x.dtype.with_lanes(lanes), x.data, place)
+        body = For(at, 0, 96 // lanes, ForKind.SERIAL, Store(y.data, value + value, place))
+        module = kit.build([x, y], body, "llvm -mcpu=haswell")
+        given, result = np.arange(96, dtype="float32"), np.zeros(96, "float32")
+        module["f"](given, result)
+        np.testing.assert_array_equal(result, given * 2)
+        texts[lanes] = module.get_source("ll")
+    assert all(
+        "fadd contract <8 x float>" in text or "fmul contract <8 x float>" in text for text in texts.values()
+    )
+    assert "vector.body" in texts[1] and "vector.body" not in texts[8]

@@ -33,6 +33,44 @@ def test_equal_things_are_shared():
     assert module.attributes("nounwind") == module.attributes("nounwind") == "#0"
 
 
+def test_an_instruction_without_effects_is_written_once():
+    """The same instruction gives the same register in every block that the first one dominates, and in no other."""
+    function = FunctionText("f", "void", [])
+    total = function.value("add i64 %a, %b")
+    assert function.value("add i64 %a, %b") == total
+    assert function.value("add i64 %b, %a") != total
+    before = function.known
+    function.begin("then", before)
+    assert function.value("add i64 %a, %b") == total
+    inside = function.value("mul i64 %a, %b")
+    function.begin("after", before)
+    assert function.value("add i64 %a, %b") == total
+    assert function.value("mul i64 %a, %b") != inside
+    function.begin("anywhere")
+    assert function.value("add i64 %a, %b") != total
+
+
+def test_a_load_is_repeated_once_memory_may_have_changed():
+    """Stores, calls and other blocks end what is known of memory; volatile loads are never shared, and loads of what
+    nobody writes always are."""
+    function = FunctionText("f", "void", [])
+    plain, constant = "load i32, ptr %p", "load i32, ptr %p, !invariant.load !0"
+    for volatile in ("load volatile i32, ptr %p", "load atomic i32, ptr %p seq_cst, align 4"):
+        assert function.value(volatile) != function.value(volatile)
+    fixed = function.value(constant)
+    for change in (
+        lambda: function.effect("store i32 0, ptr %p"),
+        lambda: function.value("call i32 @g()"),
+        lambda: function.value("atomicrmw add ptr %p, i32 1 seq_cst"),
+        lambda: function.begin("next", function.known),
+    ):
+        first = function.value(plain)
+        assert function.value(plain) == first
+        change()
+        assert function.value(plain) != first
+        assert function.value(constant) == fixed
+
+
 def test_types_in_registers_and_memory():
     """bool is a bit in registers and a byte in memory; bfloat16 is its bits; float16 as the target has it."""
     modern, plain = Types(64, native_half=True), Types(32, native_half=False)

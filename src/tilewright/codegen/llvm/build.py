@@ -13,7 +13,7 @@ from tilewright.codegen.generator import Code, CodeGenerator
 from tilewright.codegen.llvm.code import LLVMCode
 from tilewright.codegen.llvm.emitter import ModuleContext
 from tilewright.codegen.llvm.function import emit_function, is_packed, public_name, symbol_of
-from tilewright.codegen.llvm.machine import Machine, load_llvm, machine_for, parse, parse_bitcode
+from tilewright.codegen.llvm.machine import LoopsLeft, Machine, load_llvm, machine_for, parse, parse_bitcode
 from tilewright.codegen.llvm.math.library import MathLibrary
 from tilewright.codegen.llvm.system_library import register_at_start
 from tilewright.codegen.llvm.writer import ModuleText, c_bytes
@@ -119,7 +119,7 @@ def compile_llvm(program: LoopProgram, target: TargetLike) -> LLVMCode:
     names = [public_name(function, name) for name, function in functions if is_packed(function)]
     features = tuple(sorted(machine.features))
     with recursion_room():
-        text, imported = module_text(functions, machine, names, features)
+        text, imported, loops = module_text(functions, machine, names, features)
     context = load_llvm().create_context()
     try:
         module = parse(text, ", ".join(names) or "the module", context)
@@ -130,7 +130,7 @@ def compile_llvm(program: LoopProgram, target: TargetLike) -> LLVMCode:
     for source in imported:
         _link_in(module, source, context)
     try:
-        machine.optimize(module)
+        machine.optimize(module, loops)
         # Emitting code changes the module, so what is shown later is read from here.
         bitcode = bytes(module.as_bitcode())
         declared = tuple(one.name for one in module.functions if one.is_declaration)
@@ -298,8 +298,8 @@ def _new_linker() -> Any:
 
 def module_text(
     functions: list[tuple[str, PrimFunc]], machine: Machine, names: list[str], features: tuple[str, ...]
-) -> tuple[str, list[str]]:
-    """The LLVM IR of functions with their names, and what they ask to be linked in."""
+) -> tuple[str, list[str], LoopsLeft]:
+    """The LLVM IR of functions with their names, what they ask to be linked in, and which loops LLVM has to look at."""
     text = ModuleText(machine.triple, machine.data_layout)
     library = MathLibrary(machine.has_fma, text.attributes(machine.function_attributes()), machine.features)
     context = ModuleContext(machine, text, library)
@@ -314,7 +314,10 @@ def module_text(
     text.add_global(f"@__tilewright_functions = {kind} {c_bytes(','.join(names))}, align 1")
     if machine.target.attrs.get("system-lib") and names:
         register_at_start(text, names)
-    return text.text(), context.imported
+    loops = LoopsLeft.SMALL if text.has_small_loops else LoopsLeft.NONE
+    if text.has_scalar_loops or context.imported:
+        loops = LoopsLeft.ANY
+    return text.text(), context.imported, loops
 
 
 def _link_in(module: Any, source: str, context: Any) -> None:

@@ -194,13 +194,13 @@ def _if_then_else(emitter: Emitter, node: Call) -> str:
     function = emitter.function
     labels = [function.new_label(hint) for hint in ("then", "else", "chosen")]
     function.branch_if(test, labels[0], labels[1])
-    arms = []
+    arms, before = [], function.known
     for label, value in zip(labels, (yes, no), strict=False):
-        function.begin(label)
+        function.begin(label, before)
         with emitter.fresh_memo(keep=True):
             arms.append((emitter.visit(value), function.block))
         function.branch(labels[2])
-    function.begin(labels[2])
+    function.begin(labels[2], before)
     return function.value(f"phi {kind} " + ", ".join(f"[ {operand}, %{block} ]" for operand, block in arms))
 
 

@@ -161,6 +161,13 @@ class Emitter(Functor):
         """A scalar index as the type and the operand with which an address is computed."""
         return self.types.index, self.visit_index(expr)
 
+    def constant_distance(self, index: PrimExpr) -> tuple[PrimExpr, int]:
+        """An index without the constant that is added to it, and that constant; zero where there is none."""
+        if type(index) is Add and type(index.b) is IntImm and type(index.a) is not IntImm:
+            if index.dtype.is_int and index.dtype.bits > NON_INDEX_BITS:
+                return index.a, index.b.value
+        return index, 0
+
     def index_as(self, expr: PrimExpr, kind: str) -> str:
         """An index as an operand of an integer type that ``counter_type`` or ``comparison_type`` chose for it."""
         return self.visit_index(expr)
@@ -238,7 +245,7 @@ class Emitter(Functor):
         arguments = ", ".join(
             f"{kind} {operand}" for kind, operand in zip(found.parameters, operands, strict=True)
         )
-        return self.function.value(f"call {found.result} @{found.name}({arguments})")
+        return self.function.pure(f"call {found.result} @{found.name}({arguments})")
 
     def half_math(self, name: str) -> str:
         """The float32 function that computes ``name`` for float16 and bfloat16."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cache
 from typing import Any, ClassVar
 
@@ -33,6 +34,16 @@ def load_llvm() -> Any:
         llvm.initialize_all_asmprinters()
         llvm.initialize_native_asmparser()
     return llvm
+
+
+class LoopsLeft(Enum):
+    """What a program's schedule has left to LLVM's passes over loops."""
+
+    ANY = "any"
+    """Loops without vectors: LLVM looks for vectors itself."""
+    SMALL = "small"
+    """Loops over vectors with short bodies, which LLVM unrolls."""
+    NONE = "none"
 
 
 @dataclass
@@ -74,22 +85,52 @@ class Machine:
             parts.append(f'"prefer-vector-width"="{self.vector_bits}"')
         return " ".join(parts)
 
-    def optimize(self, module: Any) -> None:
-        """Run LLVM's standard pipeline over a parsed module, in place."""
+    def optimize(self, module: Any, loops: LoopsLeft = LoopsLeft.ANY) -> None:
+        """Run LLVM's pipeline over a parsed module, in place.
+
+        Where a schedule has given every loop its form, that is the part that simplifies each function, with what is
+        called inlined: looking for loops and statements to vectorize takes as long again, and finds nothing.
+        """
         llvm = load_llvm()
-        options = llvm.create_pipeline_tuning_options(self.opt_level)
-        options.loop_vectorization = self.opt_level > 1 and self.vectorizes_loops
-        options.slp_vectorization = self.opt_level > 1
-        options.loop_interleaving = self.opt_level > 1
+        vectorizes = self.opt_level > 1 and loops == LoopsLeft.ANY
+        options = llvm.create_pipeline_tuning_options(
+            self.opt_level if vectorizes else min(self.opt_level, 2)
+        )
+        options.loop_vectorization = vectorizes and self.vectorizes_loops
+        options.slp_vectorization = vectorizes
+        options.loop_interleaving = vectorizes
         options.loop_unrolling = self.opt_level > 1
         builder = llvm.create_pass_builder(self.llvm_target_machine, options)
-        manager = builder.getModulePassManager()
-        try:
+        if vectorizes or self.opt_level <= 1:
+            _run(builder.getModulePassManager(), module, builder)
+            return
+        inline = llvm.create_new_module_pass_manager()
+        inline.add_always_inliner_pass()
+        inline.add_global_dead_code_eliminate_pass()
+        _run(inline, module, builder)
+        _run(builder.getFunctionPassManager(), module, builder)
+        if loops == LoopsLeft.SMALL:
+            unroll = llvm.create_new_module_pass_manager()
+            unroll.add_loop_unroll_pass()
+            unroll.add_instruction_combine_pass()
+            unroll.add_simplify_cfg_pass()
+            _run(unroll, module, builder)
+
+
+def _run(manager: Any, module: Any, builder: Any) -> None:
+    """Run a manager of passes over a module, or over each of its functions, and give it back."""
+    llvm = load_llvm()
+    try:
+        if isinstance(manager, llvm.ModulePassManager):
             manager.run(module, builder)
-        finally:
-            # llvmlite's own class of pass managers inherits an empty way of giving one back: 0.1 MB for each module.
-            llvm.newpassmanagers.NewPassManager._dispose(manager)
-            manager.detach()
+        else:
+            for function in module.functions:
+                if not function.is_declaration:
+                    manager.run(function, builder)
+    finally:
+        # llvmlite's own classes of pass managers inherit an empty way of giving one back: 0.1 MB for each module.
+        llvm.newpassmanagers.NewPassManager._dispose(manager)
+        manager.detach()
 
 
 _NATIVE_HALF = frozenset({"f16c", "avx512fp16", "fullfp16", "zfh", "zfhmin", "fp-armv8", "fp16", "fp64_half"})

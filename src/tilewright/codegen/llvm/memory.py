@@ -46,11 +46,12 @@ def store(emitter: Emitter, node: Store) -> None:
         function = emitter.function
         inside, after = function.new_label("store"), function.new_label("stored")
         function.branch_if(mask.removeprefix("any "), inside, after)
-        function.begin(inside)
+        before = function.known
+        function.begin(inside, before)
         with emitter.fresh_memo(keep=True):
             _unmasked_store(access, value)
         function.branch(after)
-        function.begin(after)
+        function.begin(after, before)
     else:
         _masked_store(access, value, mask)
 
@@ -115,8 +116,17 @@ class Access:
         return self.stride.value if isinstance(self.stride, IntImm) else None
 
     def at(self, index: PrimExpr, inbounds: bool = True) -> str:
-        """The address of the element at an index."""
-        return self.moved(self.emitter.variable(self.buffer_var), *self.emitter.offset(index), inbounds)
+        """The address of the element at an index.
+
+        A constant distance is added to the address last: the elements of a tile then share the rest of it.
+        """
+        emitter, start = self.emitter, self.emitter.variable(self.buffer_var)
+        shared, distance = emitter.constant_distance(index)
+        if distance == 0:
+            return self.moved(start, *emitter.offset(index), inbounds)
+        # The address in between may be outside of the buffer.
+        first = self.moved(start, *emitter.offset(shared), inbounds=False)
+        return self.moved(first, emitter.types.index, str(distance), inbounds=False)
 
     def moved(self, start: str, kind: str, offset: str, inbounds: bool = True) -> str:
         """The address that is some elements behind another."""
@@ -355,14 +365,14 @@ def _guarded_load(access: Access, condition: str) -> str:
     """A load that happens only under a condition of one lane; zero otherwise."""
     function = access.emitter.function
     inside, after = function.new_label("load"), function.new_label("loaded")
-    before = function.block
+    before, known = function.block, function.known
     function.branch_if(condition, inside, after)
-    function.begin(inside)
+    function.begin(inside, known)
     with access.emitter.fresh_memo(keep=True):
         value = access.from_memory(_unmasked_load(access))
     last = function.block
     function.branch(after)
-    function.begin(after)
+    function.begin(after, known)
     kind = access.emitter.types.register(access.dtype)
     return function.value(f"phi {kind} [ {value}, %{last} ], [ zeroinitializer, %{before} ]")
 

@@ -230,9 +230,10 @@ def fail_unless_zero(emitter: Emitter, status: str) -> None:
     good, bad = function.new_label("good"), function.new_label("bad")
     fine = function.value(f"icmp eq i32 {status}, 0")
     function.branch_if(fine, good, bad, likely_metadata(emitter))
-    function.begin(bad)
+    before = function.known
+    function.begin(bad, before)
     leave_with_error(emitter)
-    function.begin(good)
+    function.begin(good, before)
 
 
 def likely_metadata(emitter: Emitter) -> str:

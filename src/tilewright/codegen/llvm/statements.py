@@ -137,7 +137,8 @@ class StatementEmitter(ExpressionEmitter):
         aligned = function.value(f"icmp eq {index} {rest}, 0")
         labels = [function.new_label(hint) for hint in ("stream", "plain", "written")]
         function.branch_if(aligned, labels[0], labels[1], likely_metadata(self))
-        function.begin(labels[0])
+        before = function.known
+        function.begin(labels[0], before)
         known = dict(self.context.alignments)
         self.context.alignments.update(dict.fromkeys(targets, _STREAM_ALIGNMENT))
         self.streaming = True
@@ -146,10 +147,10 @@ class StatementEmitter(ExpressionEmitter):
         self.context.alignments = known
         self.store_fence()
         function.branch(labels[2])
-        function.begin(labels[1])
+        function.begin(labels[1], before)
         self.statement(node.body)
         function.branch(labels[2])
-        function.begin(labels[2])
+        function.begin(labels[2], before)
 
     def store_fence(self) -> None:
         """Wait for streaming stores, where the CPU does not order them by itself."""
@@ -162,10 +163,11 @@ class StatementEmitter(ExpressionEmitter):
         function = self.function
         good, bad = function.new_label("holds"), function.new_label("fails")
         function.branch_if(condition, good, bad, likely_metadata(self))
-        function.begin(bad)
+        before = function.known
+        function.begin(bad, before)
         # What was computed for the condition is still there for the message.
         fail(self, node.message)
-        function.begin(good)
+        function.begin(good, before)
         self.statement(node.body)
 
     def visit_if_then_else(self, node: IfThenElse) -> None:
@@ -176,26 +178,29 @@ class StatementEmitter(ExpressionEmitter):
         function.branch_if(
             condition, then_label, else_label, likely_metadata(self) if _is_likely(node.condition) else ""
         )
-        function.begin(then_label)
+        before = function.known
+        function.begin(then_label, before)
         self.statement(node.then_case)
         function.branch(after)
         if node.else_case is not None:
-            function.begin(else_label)
+            function.begin(else_label, before)
             self.statement(node.else_case)
             function.branch(after)
-        function.begin(after)
+        function.begin(after, before)
 
     def visit_while(self, node: While) -> None:
         function = self.function
         test, body, after = function.new_label("while"), function.new_label("do"), function.new_label("done")
+        self.module.text.has_scalar_loops = True
         function.branch(test)
-        function.begin(test)
+        function.begin(test, function.known)
         self.forget()
         function.branch_if(self.visit(node.condition), body, after)
-        function.begin(body)
+        tested = function.known
+        function.begin(body, tested)
         self.statement(node.body)
         function.branch(test)
-        function.begin(after)
+        function.begin(after, tested)
 
     def visit_for(self, node: For) -> None:
         if node.kind == ForKind.PARALLEL and not self.in_parallel:
@@ -239,7 +244,8 @@ class StatementEmitter(ExpressionEmitter):
             function.branch(body)
         else:
             function.branch_if(function.value(f"icmp slt {index} {begin}, {end}"), body, after)
-        function.begin(body)
+        known = function.known
+        function.begin(body, known)
         counter = function.name_value()
         place = len(function.lines)
         function.lines.append("")
@@ -251,7 +257,7 @@ class StatementEmitter(ExpressionEmitter):
         )
         again = function.value(f"icmp slt {index} {following}, {end}")
         function.branch_if(again, body, after, loop_hints.metadata(self.module.text, node))
-        function.begin(after)
+        function.begin(after, known)
 
     def define_counter(self, loop_var: Var, counter: str, kind: str) -> None:
         """Give a loop variable the value of a counter: its wide value, and the narrow one cut out of it."""

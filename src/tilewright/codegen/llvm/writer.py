@@ -2,11 +2,24 @@
 
 Text is the fastest form to build from Python: a list of strings that is joined once and parsed once by LLVM. Operands
 are strings (``%v7``, ``3``, ``splat (float 0x...)``); the type is written where the operand is used.
+
+An instruction without effects that says the same as one before it is not written again: unrolled register tiles repeat
+most of their index arithmetic, and what is never written LLVM need not parse, combine and number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+_PURE = frozenset(
+    {
+        *("add", "sub", "mul", "sdiv", "udiv", "srem", "urem", "shl", "lshr", "ashr", "and", "or", "xor"),
+        *("fneg", "fadd", "fsub", "fmul", "fdiv", "icmp", "fcmp", "select", "getelementptr"),
+        *("trunc", "zext", "sext", "fpext", "fptrunc", "fptosi", "fptoui", "sitofp", "uitofp"),
+        *("bitcast", "ptrtoint", "inttoptr", "insertelement", "extractelement", "shufflevector"),
+    }
+)
+"""Instructions whose value depends on their operands only."""
 
 
 class FunctionText:
@@ -28,6 +41,9 @@ class FunctionText:
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.block = "entry"
+        self.known: dict[str, str] = {}
+        """The registers that hold the values of pure instructions here, by instruction."""
+        self._loaded: dict[str, str] = {}
         self._count = 0
         self._message_values = ""
         self._most_message_values = 0
@@ -38,14 +54,37 @@ class FunctionText:
         return f"%v{self._count}"
 
     def value(self, instruction: str) -> str:
-        """Append an instruction and give the register that holds its result."""
+        """The register that holds the result of an instruction, which is appended unless it would say nothing new."""
+        opcode = instruction.partition(" ")[0]
+        if opcode in _PURE:
+            return self.pure(instruction)
+        if opcode == "load":
+            if "!invariant.load" in instruction:
+                return self.pure(instruction)
+            if not instruction.startswith(("load volatile", "load atomic")):
+                return self._once(self._loaded, instruction)
+        self._loaded.clear()
+        return self._appended(instruction)
+
+    def pure(self, instruction: str) -> str:
+        """The register that holds the result of an instruction that has no effect and reads no memory."""
+        return self._once(self.known, instruction)
+
+    def _once(self, known: dict[str, str], instruction: str) -> str:
+        name = known.get(instruction)
+        if name is None:
+            name = known[instruction] = self._appended(instruction)
+        return name
+
+    def _appended(self, instruction: str) -> str:
         self._count += 1
         name = f"%v{self._count}"
         self.lines.append(f"  {name} = {instruction}")
         return name
 
     def effect(self, instruction: str) -> None:
-        """Append an instruction that has no result."""
+        """Append an instruction that has no result; it may write memory."""
+        self._loaded.clear()
         self.lines.append(f"  {instruction}")
 
     def new_label(self, hint: str) -> str:
@@ -53,10 +92,13 @@ class FunctionText:
         self._count += 1
         return f"{hint}{self._count}"
 
-    def begin(self, label: str) -> None:
-        """Start a block; the one before must have ended."""
+    def begin(self, label: str, known: Mapping[str, str] | None = None) -> None:
+        """Start a block; the one before must have ended. ``known`` is what was known at the end of a block that
+        dominates this one."""
         self.lines.append(f"{label}:")
         self.block = label
+        self.known = {} if known is None else dict(known)
+        self._loaded.clear()
 
     def branch(self, label: str) -> None:
         """End the block by going to another."""
@@ -102,6 +144,10 @@ class ModuleText:
         self.declarations: dict[str, str] = {}
         self.globals: list[str] = []
         self.attribute_groups: dict[str, int] = {}
+        self.has_scalar_loops = False
+        """True if there is an innermost loop that LLVM may vectorize."""
+        self.has_small_loops = False
+        """True if there is a loop over vectors that LLVM may unroll."""
         self._strings: dict[str, str] = {}
         self._metadata: list[str] = []
         self._metadata_numbers: dict[str, int] = {}

@@ -134,6 +134,10 @@ class KernelEmitter(StatementEmitter):
         kind = "i32" if self.bounds.is_narrow(expr) else "i64"
         return kind, self.index_as(expr, kind)
 
+    def constant_distance(self, index: PrimExpr) -> tuple[PrimExpr, int]:
+        # A sum that fits 32 bits may have parts that do not.
+        return index, 0
+
     def comparison_type(self, a: PrimExpr, b: PrimExpr) -> str:
         return "i32" if self.bounds.is_narrow(a) and self.bounds.is_narrow(b) else "i64"
 

@@ -140,7 +140,9 @@ def _power_of_two(divisor: PrimExpr) -> int | None:
 
 def lower_intrinsics(function: PrimFunc, target_kind: str) -> PrimFunc:
     """The function with what this kind of target lacks expressed by what it has."""
-    return function.with_body(_Lower(target_kind).visit(function.body))
+    lower = _Lower(target_kind)
+    lower.note_plain(function.body)
+    return function.with_body(lower.visit(function.body))
 
 
 @dataclass(frozen=True)

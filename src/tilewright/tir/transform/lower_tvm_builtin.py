@@ -134,7 +134,7 @@ class _Lower(ScopedMutator):
         return made  # type: ignore[no-any-return]
 
     def visit(self, node: Any) -> Any:
-        if not isinstance(node, Stmt):
+        if id(node) in self._plain or not isinstance(node, Stmt):
             return super().visit(node)
         outer, self.before = self.before, []
         in_use = [stack.used for stack in self.scope.stacks()]
@@ -344,4 +344,6 @@ class LowerTVMBuiltin(PrimFuncPass):
     name = "tir.LowerTVMBuiltin"
 
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
-        return function.with_body(_Lower().with_stacks(function.body))
+        lower = _Lower()
+        lower.note_plain(function.body)
+        return function.with_body(lower.with_stacks(function.body))

@@ -48,6 +48,27 @@ def test_sharing_survives():
     assert depth == 60 and isinstance(made, tir.Mul)
 
 
+def test_what_holds_nothing_to_rewrite_is_not_visited():
+    """With the plain parts of a program noted, the result is the same, and the visits are those on the way to a node
+    that has a method."""
+
+    class Watched(Double):
+        visits = 0
+
+        def visit_default(self, node):
+            self.visits += 1
+            return super().visit_default(node)
+
+    plain = tir.Evaluate(tir.Add(tir.IntImm("int32", 1), tir.IntImm("int32", 2)))
+    program = tir.SeqStmt([plain, tir.Evaluate(tir.Var("x")), plain])
+    noting, visiting = Watched(), Watched()
+    noting.note_plain(program)
+    made = noting.visit(program)
+    assert made[0] is plain and made[2] is plain and isinstance(made[1].value, tir.Mul)
+    visiting.visit(program)
+    assert noting.visits == 2 < visiting.visits
+
+
 def test_statements_alone():
     """A visitor of statements does not look at expressions."""
 

@@ -8,14 +8,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.ir.functor import Mutator, Visitor
+from tilewright.ir.functor import Mutator, Visitor, post_order
+from tilewright.support.node import Node
 from tilewright.tir.stmt import Stmt
 
 
 class ScopedMutator(Mutator):
     """Rewrites each distinct expression once in every statement in which it occurs."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._plain: set[int] = set()
+        self._noted: list[Node] = []
+
+    def note_plain(self, root: Node) -> None:
+        """Leave alone what holds no node that this class has a method for: most statements of an unrolled loop."""
+        # The ids stay those of the nodes as long as the root is alive.
+        self._noted.append(root)
+        plain, default = self._plain, type(self).visit_default
+        for node in post_order(root):
+            handler = self._handlers.get(type(node)) or self._handler(type(node))
+            if handler is default and all(id(child) in plain for child in node.children()):
+                plain.add(id(node))
+
     def visit(self, node: Any) -> Any:
+        if id(node) in self._plain:
+            return node
         handler = self._handlers.get(type(node)) or self._handler(type(node))
         if isinstance(node, Stmt):
             outer, self._memo = self._memo, {}
