@@ -4,8 +4,9 @@ Run it:  python bench/precision.py [--threads 2]
 
 Dense layers, and convolutions of ResNet-50, built as a user builds them (``relay.build`` for ``llvm``) in uint8, int8,
 bfloat16 and float32. A multiply-add counts as two operations. In brackets: times float32's rate, and per cent of the
-peak, which the instruction that multiplies most of the type at once reaches without any memory. A Winograd convolution
-counts the operations of the direct form, and may be beyond the peak. Only the longest kernel of the program is timed:
+peak, which the instruction that multiplies most of the type at once reaches without any memory (that of a matrix unit
+is computed from float32's). A Winograd convolution counts the operations of the direct form, and may be beyond the
+peak. Only the longest kernel of the program is timed:
 the layout transforms around it, which a whole model does not have, are left out.
 """
 
