@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,17 +38,17 @@ def test_the_matrix_is_found_below_other_operators() -> None:
         args[3]: f"{PREFIX}W_indptr",
     }
     x = te.placeholder((4, 4), name="x")
-    assert tvm.topi.nn.sparse.try_get_sparse_input([x, topi.nn.relu(x)]) == {}
+    assert auto_scheduler.try_get_sparse_input([x, topi.nn.relu(x)]) == {}
 
 
-def is_sparse(policy: object, state: object, stage: int) -> int:
+def is_sparse(policy: Any, state: Any, stage: int) -> int:
     """Condition of a sketch rule: one of the two stages of the product."""
     operation = auto_scheduler.loop_state.State(state, policy.search_task.compute_dag).stages[stage].op
     rule = auto_scheduler.PreloadCustomSketchRule
     return rule.APPLY_AND_SKIP_REST if operation.tag.startswith("sparse_dense_sp_rhs") else rule.PASS
 
 
-def tile(policy: object, state: object, stage: int) -> list[list[object]]:
+def tile(policy: Any, state: Any, stage: int) -> list[list[object]]:
     """A sketch rule: rows and blocks in two levels, sums within the tiles of the result."""
     made = auto_scheduler.loop_state.State(state, policy.search_task.compute_dag)
     result = made.stages[stage].op

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -139,7 +141,7 @@ def test_quantised_convolutions(wanted: str, kernel_layout: str) -> None:
     ]
     with tvm.transform.PassContext(opt_level=3):
         converted = tvm.transform.Sequential(passes)(module)
-    calls: list[relay.Call] = []
+    calls: list[Any] = []
     relay.analysis.post_order_visit(
         converted["main"], lambda node: calls.append(node) if isinstance(node, relay.Call) else None
     )
