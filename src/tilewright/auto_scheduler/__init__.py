@@ -60,6 +60,7 @@ from tilewright.auto_scheduler.search_task import (
     auto_schedule,
     create_task,
 )
+from tilewright.auto_scheduler.sparse_inputs import try_get_sparse_input
 from tilewright.auto_scheduler.task_scheduler import TaskScheduler
 from tilewright.auto_scheduler.workload_registry import make_workload_key, register_workload
 
@@ -104,6 +105,7 @@ __all__ = [
     "measure",
     "measure_record",
     "register_task_input_check_func",
+    "try_get_sparse_input",
     "register_workload",
     "relay_integration",
     "save_records",

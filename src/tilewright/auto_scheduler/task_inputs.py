@@ -19,7 +19,7 @@ TASK_INPUT_BUFFER_TABLE: dict[str, dict[str, NDArray]] = {}
 """By workload and name."""
 
 TASK_INPUT_CHECK_FUNC_REGISTRY: dict[str, Callable[[Sequence[Tensor]], Mapping[Tensor, str]]] = {}
-"""By the tag of an operation: from all arguments of a program to the names of those that need given values."""
+"""By name: from all arguments of a program to the names of those that need given values."""
 
 
 def register_task_input_buffer(
@@ -72,7 +72,7 @@ def _from_file(input_name: str) -> NDArray | None:
 
 def register_task_input_check_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
     """Register how the arguments with given values are found: a function of all arguments to a map from some of them
-    to names, under its own name or ``func_name``, which is the tag of an operation among the arguments."""
+    to names, under its own name or ``func_name``. It is called for every program, and gives nothing for most."""
     name, function = (func_name.__name__, func_name) if callable(func_name) else (func_name, f)
 
     def register(chosen: Any) -> Any:
@@ -87,10 +87,8 @@ def register_task_input_check_func(func_name: Any, f: Any = None, override: bool
 def prepare_input_map(args: Sequence[Tensor]) -> dict[Tensor, str]:
     """The names of the arguments that have given values."""
     found: dict[Tensor, str] = {}
-    for argument in args:
-        tag = getattr(argument.op, "tag", "")
-        if tag in TASK_INPUT_CHECK_FUNC_REGISTRY:
-            found.update(TASK_INPUT_CHECK_FUNC_REGISTRY[tag](args))
+    for names_of in TASK_INPUT_CHECK_FUNC_REGISTRY.values():
+        found.update(names_of(args))
     return found
 
 

@@ -324,6 +324,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     "support": {"compat.frontend_test_module": "FrontendTestModule"},
     "tir.op": {"tir.reducer": "comm_reducer"},
     "topi.nn.conv2d": {"compat.workloads": "Workload _get_workload=get_workload"},
+    "topi.nn.sparse": {"auto_scheduler.sparse_inputs": "try_get_sparse_input"},
     "topi.nn.depthwise_conv2d": {
         "compat.workloads": "Workload _get_workload=get_depthwise_workload",
     },

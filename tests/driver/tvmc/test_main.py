@@ -1,5 +1,7 @@
 """The command line as a function."""
 
+from pathlib import Path
+
 import pytest
 
 from tilewright.driver.tvmc import main as module
@@ -15,3 +17,15 @@ def test_commands_give_their_exit_code(
     with pytest.raises(SystemExit) as left:
         module.main()
     assert left.value.code != 0
+
+
+def test_tune_has_the_options_of_tvmc(
+    small_onnx: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """AutoScheduler writes records; an error of the program gives an exit code and its message."""
+    records = tmp_path / "records.json"
+    options = ["--target", "llvm", "--trials", "1", "--enable-autoscheduler", "--output", str(records)]
+    assert module._main(["tune", *options, str(small_onnx)]) == 0
+    assert "llvm" in records.read_text()
+    assert module._main(["tune", *options, "there_is_no_such_model.onnx"]) == 1
+    assert "there_is_no_such_model" in capsys.readouterr().err

@@ -64,10 +64,26 @@ def test_a_package_from_a_build(small_onnx, tmp_path):
     assert package.load_library().function_names
     with pytest.raises(TVMCException, match="so, tar and mlf"):
         model.export_package(factory, output_format="zip")
-    with pytest.raises(TVMCException, match="does not need a cross compiler"):
+    with pytest.raises(TVMCException, match="MLF output and a cross compiler is not supported"):
         model.export_package(factory, cross="cc", output_format="mlf")
     with pytest.raises(TVMCException, match="not a compiled model"):
         model.export_package(object())
+
+
+def test_a_model_library_as_a_package(small_onnx, expected, tmp_path):
+    """It has no library file of its own, and no graph where C code stands in for an executor; it runs all the same."""
+    model = tvmc.load(small_onnx)
+    for target, executor in (("llvm", "graph"), ("c -executor=aot", "aot"), ("c", "graph")):
+        path = str(tmp_path / f"{executor}.tar")
+        package = tvmc.compile(model, target=target, output_format="mlf", package_path=path)
+        assert (package.type, package.executor_type, package.lib_name, package.lib_path) == (
+            *("mlf", executor),
+            *(None, None),
+        )
+        assert (package.graph is None) == (executor == "aot")
+        with tarfile.open(path) as archive:
+            names = archive.getnames()
+        assert any(name.endswith(".c" if target.startswith("c") else ".o") for name in names)
 
 
 def test_a_package_of_tvmc_without_our_description(small_package, tmp_path):

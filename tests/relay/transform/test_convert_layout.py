@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -103,3 +105,54 @@ def test_within_a_sequence_a_bias_is_a_sum() -> None:
     tvm.ir.assert_structural_equal(
         found, tvm.relay.transform.InferType()(tvm.IRModule.from_expr(expected))["main"]
     )
+
+
+@pytest.mark.parametrize(("wanted", "kernel_layout"), [("NCHW", "OIHW"), ("NHWC", "HWIO")])
+def test_quantised_convolutions(wanted: str, kernel_layout: str) -> None:
+    """Scales of each channel and what turns the sums to 8 bits follow the data: only the program's input and result are
+    transposed."""
+    random = np.random.default_rng(5)
+    given = "NHWC" if wanted == "NCHW" else "NCHW"
+    shape, kernel = ((1, 6, 6, 4), (3, 3, 4, 8)) if given == "NHWC" else ((1, 4, 6, 6), (8, 4, 3, 3))
+    axis = given.index("C")
+    x = relay.var("x", shape=shape, dtype="uint8")
+    scales = relay.const(random.uniform(0.01, 0.02, 8).astype("float32"))
+    sums = relay.qnn.op.conv2d(
+        x,
+        relay.const(random.integers(-9, 9, kernel).astype("int8")),
+        relay.const(3),
+        relay.const(0),
+        relay.const(0.5),
+        scales,
+        kernel_size=(3, 3),
+        channels=8,
+        data_layout=given,
+        kernel_layout="HWIO" if given == "NHWC" else "OIHW",
+    )
+    biased = relay.nn.bias_add(sums, relay.const(np.arange(8, dtype="int32")), axis=axis)
+    scaled = relay.multiply(scales, relay.const(0.5))
+    made = relay.qnn.op.requantize(
+        *(biased, scaled, relay.const(0), relay.const(0.3), relay.const(7)), axis=axis, out_dtype="uint8"
+    )
+    module = tvm.IRModule.from_expr(relay.Function([x], made))
+    passes = [
+        relay.transform.ConvertLayout({"qnn.conv2d": [wanted, "default"]}),
+        relay.transform.FoldConstant(),
+    ]
+    with tvm.transform.PassContext(opt_level=3):
+        converted = tvm.transform.Sequential(passes)(module)
+    calls: list[Any] = []
+    relay.analysis.post_order_visit(
+        converted["main"], lambda node: calls.append(node) if isinstance(node, relay.Call) else None
+    )
+    names = [call.op.name for call in calls]
+    (product,) = (call for call in calls if call.op.name == "qnn.conv2d")
+    (narrowed,) = (call for call in calls if call.op.name == "qnn.requantize")
+    assert (product.attrs.data_layout, product.attrs.kernel_layout) == (wanted, kernel_layout)
+    assert names.count("layout_transform") == 2 and narrowed.attrs.axis == wanted.index("C")
+    data = random.integers(0, 255, shape).astype("uint8")
+    before, after = (
+        relay.create_executor("graph", mod=one, target="llvm").evaluate()(data).numpy()
+        for one in (module, converted)
+    )
+    np.testing.assert_array_equal(after, before)

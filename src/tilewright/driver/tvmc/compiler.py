@@ -190,6 +190,9 @@ def make_settings(
         chosen, generators = Target(target), []
     if target_host is not None:
         chosen = Target(chosen, target_host)
+    if executor in ("", "graph") and chosen.attrs.get("executor") == "aot":
+        # Programs for TVM choose it with the target: "c -executor=aot".
+        executor = "aot"
     if executor == "aot":
         given = chosen.attrs.get("interface-api")
         if interface or (given is None and chosen.attrs.get("unpacked-api") is None):

@@ -193,6 +193,9 @@ def export_model_library(compiled: Any, path: str) -> None:
         return
     if not isinstance(compiled, GraphExecutorFactoryModule):
         raise TVMCException(f"a {type(compiled).__name__} is not a compiled model")
+    if compiled.lib.format == "c":
+        export_model_library_format(compiled, path)
+        return
     library = _Kernels(compiled.lib)
     if library.imported_modules:
         raise TVMCException(

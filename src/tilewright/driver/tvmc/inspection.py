@@ -199,7 +199,7 @@ def inspect_package(path: str) -> dict[str, Any]:
 
 
 def _library(package: TVMCPackage) -> LibraryContent:
-    if package.content.kind == "classic":
+    if package.lib_path is not None:
         return read_library(Path(package.lib_path))
     path = Path(package.package_path)
     metadata = check_model_library(read_members(path), path)

@@ -116,7 +116,7 @@ class TVMCModel:
             raise TVMCException(f"the output formats are so, tar and mlf, not {output_format!r}")
         if output_format == "mlf":
             if cross:
-                raise TVMCException("a model library is not linked: it does not need a cross compiler")
+                raise TVMCException("Specifying the MLF output and a cross compiler is not supported.")
             path = package_path or self.default_package_path()
             export_model_library(executor_factory, path)
             return path
@@ -142,7 +142,8 @@ class TVMCPackage:
         self._tmp_dir = tempdir()
         self.package_path = str(package_path)
         self.content: PackageContent
-        self.lib_path: str
+        self.lib_path: str | None
+        """The library as a file; None for a model library, which has objects or source."""
         self.import_package(self.package_path)
 
     def import_package(self, package_path: str) -> None:
@@ -155,11 +156,11 @@ class TVMCPackage:
             return
         self.content = read_package(path)
         if self.content.kind == "mlf":
-            self.lib_path = str(path)
+            self.lib_path = None
             return
-        folder = Path(tempfile.mkdtemp(dir=self._tmp_dir.temp_dir))
-        self.lib_path = str(folder / self.content.library_name)
-        Path(self.lib_path).write_bytes(self.content.library)
+        library = Path(tempfile.mkdtemp(dir=self._tmp_dir.temp_dir)) / self.content.library_name
+        library.write_bytes(self.content.library)
+        self.lib_path = str(library)
 
     def _repr_html_(self) -> str:
         """What is in the package, for a notebook."""
@@ -188,14 +189,14 @@ class TVMCPackage:
         return self.content.executor
 
     @property
-    def lib_name(self) -> str:
-        """The file name of the library in the package."""
-        return self.content.library_name
+    def lib_name(self) -> str | None:
+        """The file name of the library in the package; None for a model library."""
+        return None if self.content.kind == "mlf" else self.content.library_name
 
     @property
     def graph(self) -> str | None:
-        """The graph; None for a program of the virtual machine."""
-        return self.content.graph
+        """The graph; None for a program of the virtual machine, and for a model library without an executor."""
+        return None if (self.content.kind, self.content.executor) == ("mlf", "aot") else self.content.graph
 
     @property
     def params(self) -> bytearray:
@@ -204,8 +205,9 @@ class TVMCPackage:
 
     def load_library(self) -> Module:
         """The code, in this process."""
-        fmt = "tar" if self.content.kind == "mlf" else ""
-        return load_module(self.lib_path, fmt)
+        if self.lib_path is None:
+            return load_module(self.package_path, "tar")
+        return load_module(self.lib_path)
 
 
 def npz_path(path: str) -> Path:

@@ -42,8 +42,8 @@ def make_remote_runnable(package: TVMCPackage, session: RPCSession, device: str)
     where = session.device(device)
     if not where.exist:
         raise TVMCException(f"the remote machine has no device {device}")
-    name = Path(package.lib_path).name if content.kind != "mlf" else "model.tar"
-    session.upload(package.lib_path, name)
+    name = "model.tar" if package.lib_path is None else Path(package.lib_path).name
+    session.upload(package.lib_path or package.package_path, name)
     library = session.load_module(name)
     if content.executor == "vm":
         return _RemoteMachine(library, [one.name for one in content.inputs], where)

@@ -122,6 +122,7 @@ from tilewright.topi.nn.sparse import (
     sparse_conv2d,
     sparse_dense,
     sparse_dense_alter_layout,
+    sparse_dense_kernel,
     sparse_dense_sp_lhs,
     sparse_dense_sp_rhs,
     sparse_transpose,

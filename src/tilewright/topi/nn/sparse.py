@@ -31,13 +31,8 @@ def _times_dense(
 ) -> Tensor:
     """``out[m, row] = sum(element(dense, m, column) * sparse[row, column])``, added as ``sum_types`` says."""
     rows = simplify(indptr.shape[0] - 1)
-    if len(data.shape) not in (1, 2, 3):
-        raise InvalidShapeError(
-            "the values of a sparse matrix have 1 (CSR), 2 (BSR with blocks of one column) or 3 (BSR) dimensions, not "
-            f"{len(data.shape)}"
-        )
     # A block is unrolled in the code, so its size is part of it.
-    block_rows, block_columns = [*[get_const_int(extent) for extent in data.shape[1:]], 1, 1][:2]
+    block_rows, block_columns = _block_shape(data)
     inner, _ = sum_types(result, None)
 
     def body(builder: Any, ins: Any, outs: Any) -> None:
@@ -66,27 +61,87 @@ def _times_dense(
     )[0]
 
 
+def _block_shape(data: Tensor) -> tuple[int, int]:
+    """The rows and columns of a block of the values; an element of CSR form is a block of one."""
+    if len(data.shape) not in (1, 2, 3):
+        raise InvalidShapeError(
+            "the values of a sparse matrix have 1 (CSR), 2 (BSR with blocks of one column) or 3 (BSR) dimensions, not "
+            f"{len(data.shape)}"
+        )
+    rows, columns = [*[get_const_int(extent) for extent in data.shape[1:]], 1, 1][:2]
+    return rows, columns
+
+
 def sparse_dense_sp_rhs(
     data: Tensor, weight_data: Tensor, weight_indices: Tensor, weight_indptr: Tensor
 ) -> Tensor:
-    """``data @ weight.T`` with sparse weights."""
-    return _times_dense(
-        data,
+    """``data @ weight.T`` with sparse weights, as computations that a schedule or a tuner can change: the length of a
+    reduction is what the row starts say. Graphs use ``sparse_dense_kernel``."""
+    block_rows, block_columns = _block_shape(weight_data)
+    rows, inner = simplify(weight_indptr.shape[0] - 1), sum_types(data.dtype, None)[0]
+
+    def dot(m: Any, row: Any, part: Any) -> Any:
+        start = weight_indptr[row]
+        element = te.reduce_axis((0, weight_indptr[row + 1] - start), name="elem_idx")
+        at = start + element
+        if len(weight_data.shape) < 3:
+            weight = weight_data(*[at, part][: len(weight_data.shape)])
+            return te.sum(data[m, weight_indices[at]].astype(inner) * weight.astype(inner), axis=element)
+        step = te.reduce_axis((0, block_columns), name="c")
+        column = weight_indices[at] * block_columns + step
+        weight = weight_data[at, part, step].astype(inner)
+        return te.sum(data[m, column].astype(inner) * weight, axis=[element, step])
+
+    count = data.shape[0]
+    if len(weight_data.shape) == 1:
+        product: Tensor = te.compute(
+            (count, rows),
+            lambda m, row: dot(m, row, 0),
+            name="sparse_dense_sp_rhs",
+            tag="sparse_dense_sp_rhs_csrmm",
+        )
+        if inner != data.dtype:
+            product = te.compute(
+                product.shape, lambda m, n: product(m, n).astype(data.dtype), tag=tag.INJECTIVE
+            )
+        return product
+    blocks = te.compute(
+        (count, rows, block_rows),
+        dot,
+        name="sparse_dense_sp_rhs_block",
+        tag="sparse_dense_sp_rhs_bsrmm_block",
+    )
+    made: Tensor = te.compute(
+        (count, simplify(rows * block_rows)),
+        lambda m, n: blocks(m, n // block_rows, n % block_rows).astype(data.dtype),
+        name="sparse_dense_sp_rhs",
+        tag="sparse_dense_sp_rhs_bsrmm",
+    )
+    return made
+
+
+def sparse_dense_kernel(
+    dense_data: Tensor,
+    sparse_data: Tensor,
+    sparse_indices: Tensor,
+    sparse_indptr: Tensor,
+    sparse_lhs: bool = False,
+) -> Tensor:
+    """``sparse_dense`` as one kernel, parallel over the rows of the dense matrix, with sums in registers."""
+    product = _times_dense(
+        dense_data,
         lambda dense, m, column: dense[m, column],
-        data.shape[0],
-        weight_data,
-        weight_indices,
-        weight_indptr,
-        data.dtype,
+        dense_data.shape[0],
+        sparse_data,
+        sparse_indices,
+        sparse_indptr,
+        dense_data.dtype,
         "sparse_dense_sp_rhs",
     )
+    return _transposed(product) if sparse_lhs else product
 
 
-def sparse_dense_sp_lhs(
-    data_data: Tensor, data_indices: Tensor, data_indptr: Tensor, weight: Tensor
-) -> Tensor:
-    """``data @ weight.T`` with sparse data."""
-    product = sparse_dense_sp_rhs(weight, data_data, data_indices, data_indptr)
+def _transposed(product: Tensor) -> Tensor:
     made: Tensor = te.compute(
         (product.shape[1], product.shape[0]),
         lambda m, n: product(n, m),
@@ -94,6 +149,13 @@ def sparse_dense_sp_lhs(
         tag=tag.INJECTIVE,
     )
     return made
+
+
+def sparse_dense_sp_lhs(
+    data_data: Tensor, data_indices: Tensor, data_indptr: Tensor, weight: Tensor
+) -> Tensor:
+    """``data @ weight.T`` with sparse data."""
+    return _transposed(sparse_dense_sp_rhs(weight, data_data, data_indices, data_indptr))
 
 
 def sparse_dense(

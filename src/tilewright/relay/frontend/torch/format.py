@@ -35,10 +35,11 @@ def kind_of(path: str) -> str:
             f"{path} is not a saved PyTorch program ({error}). If it is a checkpoint, {_HOW}"
         ) from error
     last = {name.rpartition("/")[2] for name in members}
+    if "constants.pkl" in last and any("/code/" in f"/{name}" for name in members):
+        # Asked first: the code of a model from torchvision is in a folder "models", as exported programs are.
+        return "torchscript"
     if "serialized_exported_program.json" in last or any("/models/" in f"/{name}" for name in members):
         return "exported"
-    if "constants.pkl" in last and any("/code/" in f"/{name}" for name in members):
-        return "torchscript"
     raise FormatError(
         f"{path} holds pickled tensors or objects without a program, and pickles are not loaded: {_HOW}"
     )

@@ -277,9 +277,9 @@ CONV2D_TRANSPOSE = _define_transposed("HW", Conv2DTransposeAttrs, "I")
 CONV3D_TRANSPOSE = _define_transposed("DHW", Conv3DTransposeAttrs, "O")
 
 
-def converts_layout(op: Op, transposed_weight: bool = False) -> None:
+def converts_layout(op: Op, transposed_weight: bool = False, weight: int = -1) -> None:
     """Let ConvertLayout change the layouts of data and weight; "default" stands for the order that goes with the
-    data's."""
+    data's. ``weight`` is the place of the weight among the arguments."""
 
     def convert(
         attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], desired_layouts: Sequence[str]
@@ -293,7 +293,7 @@ def converts_layout(op: Op, transposed_weight: bool = False) -> None:
             given = whole_extents(get_const_tuple(tinfos[0].shape), attrs.data_layout, axes, "the data")
             letters = "".join(Layout(attrs.kernel_layout).primal_axes())
             kernel = whole_extents(
-                get_const_tuple(tinfos[-1].shape), attrs.kernel_layout, letters, "the weight"
+                get_const_tuple(tinfos[weight].shape), attrs.kernel_layout, letters, "the weight"
             )
             single = is_multiplied(attrs.groups, given[axes.index("C")], kernel[letters.index("O")])
             order = "IO" if transposed_weight else "OI"

@@ -91,7 +91,7 @@ SPARSE_DENSE = define(
     attrs=SparseDenseAttrs,
     relation=sparse_dense_relation,
     compute=lambda attrs, inputs, out_type: [
-        topi.nn.sparse_dense(inputs[0], inputs[1], inputs[2], inputs[3], attrs.sparse_lhs)
+        topi.nn.sparse_dense_kernel(inputs[0], inputs[1], inputs[2], inputs[3], attrs.sparse_lhs)
     ],
     reference=_sparse_dense_reference,
     layout=as_it_is,
@@ -106,7 +106,7 @@ SPARSE_DENSE_PADDED = define(
     attrs=SparseDenseAttrs,
     relation=sparse_dense_relation,
     compute=lambda attrs, inputs, out_type: [
-        topi.nn.sparse_dense(inputs[0], inputs[1], inputs[2], inputs[3], False)
+        topi.nn.sparse_dense_kernel(inputs[0], inputs[1], inputs[2], inputs[3], False)
     ],
     reference=_sparse_dense_reference,
     layout=as_it_is,

@@ -23,6 +23,8 @@ from tilewright.relay.expr import Call, const
 from tilewright.relay.op.attributes import attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, Relation, RelationError, define
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
+from tilewright.relay.op.nn.convolution import converts_layout
 from tilewright.relay.op.nn.convolution_attributes import Conv2DAttrs, Conv2DTransposeAttrs
 from tilewright.relay.op.nn.dense import BatchMatmulAttrs, DenseAttrs
 from tilewright.relay.op.shapes import dims, known, tensor
@@ -38,6 +40,7 @@ from tilewright.relay.qnn.op.parameters import (
     wide,
 )
 from tilewright.relay.qnn.op.rules import register_qnn_canonicalize
+from tilewright.tir.data_layout import Layout
 
 _ARGUMENTS = ("data", "weight", "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale")
 _STORED = ("int8", "uint8", "int16")
@@ -284,7 +287,22 @@ def _conv2d_transpose_rule(attrs: Any, arguments: Any, types: Any) -> RelayExpr:
     return _shifted_product("nn.conv2d_transpose", attrs, arguments, types, attrs.kernel_layout.find("O"))
 
 
-def _define(name: str, attrs: type, channel_axis: Callable[[Any], int], rule: Any, description: str) -> Op:
+def _convolution_layouts(
+    attrs: Any, offered: Sequence[MaybeLayout], original: Sequence[MaybeLayout], types: Sequence[Any]
+) -> Layouts:
+    """Those that the attributes say; scales and zero points have none."""
+    inputs = (Layout(attrs.data_layout), Layout(attrs.kernel_layout), *((None,) * (len(types) - 2)))
+    return Layouts(inputs, (Layout(attrs.out_layout or attrs.data_layout),), attrs)
+
+
+def _define(
+    name: str,
+    attrs: type,
+    channel_axis: Callable[[Any], int],
+    rule: Any,
+    description: str,
+    layout: Any = None,
+) -> Op:
     ordinary = f"nn.{name}"
     made = define(
         f"qnn.{name}",
@@ -292,6 +310,7 @@ def _define(name: str, attrs: type, channel_axis: Callable[[Any], int], rule: An
         attrs=attrs,
         relation=_relation(ordinary, channel_axis),
         reference=_reference(ordinary, channel_axis),
+        layout=layout,
         kind=OpPattern.OPAQUE,
         level=11,
         description=description,
@@ -314,14 +333,18 @@ _conv2d = _define(
     lambda attrs: attrs.kernel_layout.find("O"),
     _conv2d_rule,
     "conv2d of quantised tensors.",
+    _convolution_layouts,
 )
+converts_layout(_conv2d, weight=1)
 _conv2d_transpose = _define(
     "conv2d_transpose",
     QnnConv2DTransposeAttrs,
     lambda attrs: attrs.kernel_layout.find("O"),
     _conv2d_transpose_rule,
     "conv2d_transpose of quantised tensors.",
+    _convolution_layouts,
 )
+converts_layout(_conv2d_transpose, transposed_weight=True, weight=1)
 
 
 def dense(

@@ -14,6 +14,7 @@ from tilewright.relay.expr import Call, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, along_axis
 from tilewright.relay.op.shapes import Dimension, dims, tensor
 from tilewright.relay.op.tensor.reference import half_away_from_zero
 from tilewright.relay.qnn.op.parameters import (
@@ -376,8 +377,17 @@ def shift_to_zero(data: RelayExpr, zero_point: RelayExpr, kind: Type, rank: int,
     return call("subtract", wide(data), wide(spread(zero_point, kind, rank, axis)))
 
 
+def _requantize_layouts(
+    attrs: Any, offered: Sequence[MaybeLayout], original: Sequence[MaybeLayout], types: Sequence[Any]
+) -> Layouts:
+    """Those of the data, with the axis of the scales moving along; scales and zero points have none."""
+    made = along_axis(attrs, offered[:1], original[:1], types[:1])
+    return Layouts((*made.inputs, *((None,) * (len(types) - 1))), made.outputs, made.attrs)
+
+
 _requantize = define(
     "qnn.requantize",
+    layout=_requantize_layouts,
     arguments=("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
     attrs=RequantizeAttrs,
     relation=_requantize_relation,
