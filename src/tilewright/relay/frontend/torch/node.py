@@ -93,10 +93,7 @@ class TorchNode(ModelNode):
 
     def axis_of(self, given: int, rank: int) -> int:
         """An axis counted from the front; a scalar may be addressed as if it had one axis."""
-        room = max(rank, 1)
-        if not -room <= given < room:
-            raise self.fail(f"dim {given} is out of range for {rank} dimensions")
-        return given % room
+        return self.from_front(given, max(rank, 1), "dim")
 
     def axes_of(self, given: Any, rank: int) -> list[int]:
         """Axes counted from the front, in order; all of them where none is given."""
