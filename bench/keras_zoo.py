@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -163,6 +164,7 @@ def main() -> None:
     if arguments.records.exists():
         found = [json.loads(line) for line in arguments.records.read_text().splitlines()]
         lines = {(line["model"], line["door"]): line for line in found}
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         _run(arguments, lines)
     finally:

@@ -4,8 +4,9 @@ Run it:  python bench/torch_compile.py [--only resnet18,bert_base] [--contenders
 
 The models are those of bench/latency.py: batch 1, float32, two threads. Every contender has a process of its own, their
 rounds alternate, and medians are compared. The compile time is that of the first call, with empty caches; for ONNX
-it is that of reading and building. Inductor may take the weights for constants, as the others do. Writes
-bench/results/torch_compile.md.
+it is that of reading and building. Inductor may take the weights for constants, as the others do. Results are appended
+to bench/results/torch_compile.jsonl, of which the latest of each model count: models can be measured in several runs.
+Writes bench/results/torch_compile.md.
 """
 
 from __future__ import annotations
@@ -207,7 +208,7 @@ def measured(name: str, folder: Path, contenders: list[str], rounds: int, thread
             for runner in runners.values():
                 runner.end()
     for contender, runner in runners.items():
-        found[contender] = (statistics.median(runner.times), runner.compiled)
+        found[contender] = [statistics.median(runner.times), runner.compiled]
     return found
 
 
@@ -220,7 +221,7 @@ def cell(entry: Any) -> str:
 def ratio(entries: dict[str, Any], over: str, under: str, place: int) -> float:
     """How many times as long ``over`` takes; not a number where one of them failed."""
     one, other = entries.get(over), entries.get(under)
-    return one[place] / other[place] if isinstance(one, tuple) and isinstance(other, tuple) else math.nan
+    return one[place] / other[place] if isinstance(one, list) and isinstance(other, list) else math.nan
 
 
 def mean(values: list[float]) -> str:
@@ -237,6 +238,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=min(2, len(os.sched_getaffinity(0))))
     parser.add_argument("--output", type=Path, default=HERE / "results" / "torch_compile.md")
+    parser.add_argument("--records", type=Path, default=HERE / "results" / "torch_compile.jsonl")
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
     parser.add_argument("--models", type=Path, default=default, help="folder for exported models")
     parser.add_argument("--serve", nargs=4, help=argparse.SUPPRESS)
@@ -247,16 +249,22 @@ def main() -> None:
         return
     names = options.only.split(",") if options.only else list(FAMILIES)
     contenders = options.contenders.split(",")
-    results: dict[str, dict[str, Any]] = {}
     for name in names:
-        results[name] = measured(
-            name, exported(name, options.models), contenders, options.rounds, options.threads
-        )
-        print(name, {each: cell(entry) for each, entry in results[name].items()}, file=sys.stderr, flush=True)
-        report(options.output, results, contenders)
+        found = measured(name, exported(name, options.models), contenders, options.rounds, options.threads)
+        print(name, {each: cell(entry) for each, entry in found.items()}, file=sys.stderr, flush=True)
+        with options.records.open("a") as file:
+            file.write(json.dumps({"model": name, "rounds": options.rounds, **found}) + "\n")
+        report(options.output, records(options.records))
 
 
-def report(output: Path, results: dict[str, dict[str, Any]], contenders: list[str]) -> None:
+def records(path: Path) -> dict[str, dict[str, Any]]:
+    """What each model's latest run found, in the order of the models."""
+    lines = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+    latest = {line["model"]: line for line in lines}
+    return {name: latest[name] for name in FAMILIES if name in latest}
+
+
+def report(output: Path, results: dict[str, dict[str, Any]]) -> None:
     ratios = {
         "of ONNX": [ratio(entries, "compile", "onnx", 0) for entries in results.values()],
         "inductor's": [ratio(entries, "inductor", "compile", 0) for entries in results.values()],
@@ -267,16 +275,17 @@ def report(output: Path, results: dict[str, dict[str, Any]], contenders: list[st
     rows = [
         [
             name,
-            *(cell(entries.get(contender, "-")) for contender in contenders),
+            *(cell(entries.get(contender, "-")) for contender in CONTENDERS),
             *(f"{values[place]:.2f}" for values in ratios.values()),
         ]
         for place, (name, entries) in enumerate(results.items())
     ]
-    rows.append(["geometric mean", *("" for _ in contenders), *(mean(values) for values in ratios.values())])
-    header = ["model", *(CONTENDERS[contender] for contender in contenders)]
+    rows.append(["geometric mean", *("" for _ in CONTENDERS), *(mean(values) for values in ratios.values())])
+    header = ["model", *CONTENDERS.values()]
     header += ["time / time through ONNX", "inductor's time / time", "compile time / inductor's"]
     notes = "Each cell: the median time of a call, and the time of compilation. The first ratio should be at most "
-    notes += "1.05, the second at least 1.5 in the mean, the third at most 1."
+    notes += "1.05, the second at least 1.5 in the mean, the third at most 1. Rounds: "
+    notes += ", ".join(f"{name} {entries['rounds']}" for name, entries in results.items()) + "."
     write_table(output, 'torch.compile(backend="tilewright")', header, rows, notes)
 
 

@@ -7,13 +7,16 @@ exported, imported, run by the reference interpreter (or compiled, with ``--comp
     python bench/torch_operators.py --names add,index_put --samples 50 --dtypes float32,int64,bool
     python bench/torch_operators.py --trace               # after the decompositions that compiler backends see
 
-A run of all operators writes bench/results/torch_operators.md.
+Results are appended to bench/results/torch_operators.jsonl, so that a run can be broken off and continued: what is in
+the file is not run again, unless it is named. Writes bench/results/torch_operators.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import json
+import signal
 import sys
 import time
 import warnings
@@ -39,6 +42,9 @@ warnings.filterwarnings("ignore")
 NOT_COMPARED = ("empty", "new_empty", "rand", "normal", "bernoulli", "multinomial", "uniform", "exponential",
                 "cauchy", "geometric", "log_normal", "dropout", "rrelu", "randperm")  # fmt: skip
 """Operators whose results are not determined, or drawn at random."""
+KINDS = ("passed", "failed", "skipped")
+FORMS = ("exported", "traced after PyTorch's decompositions")
+WAYS = ("interpreted", "compiled")
 
 
 class Sample(torch.nn.Module):
@@ -156,8 +162,32 @@ def _frames(error: BaseException) -> list[str]:
     return frames[-1:]
 
 
+def records(path: Path) -> dict[tuple[str, ...], dict[str, Any]]:
+    """What earlier runs found, by form, way to run, operator and element type; the latest line of each counts."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    found = [json.loads(line) for line in lines if line.strip()]
+    return {tuple(line[part] for part in ("form", "how", "operator", "dtype")): line for line in found}
+
+
+def examined(operator: Any, dtype: torch.dtype, options: Any) -> dict[str, Any] | None:
+    """How many samples of an operator pass, fail and are skipped, and why; None where there are no samples."""
+    torch.manual_seed(0)
+    try:
+        samples = list(operator.sample_inputs("cpu", dtype, requires_grad=False))
+    except Exception:  # noqa: BLE001 - samples that need packages which are not there
+        return None
+    step = max(len(samples) // options.samples, 1)
+    found: dict[str, Any] = {**dict.fromkeys(KINDS, 0), "failures": []}
+    for place, sample in list(enumerate(samples))[::step][: options.samples]:
+        problem = complaint(operator, sample, options)
+        found["skipped" if problem.startswith("skip") else "failed" if problem else "passed"] += 1
+        if problem and not problem.startswith("skip"):
+            found["failures"].append(f"#{place}: {' '.join(problem.split())[:300]}")
+    return found
+
+
 def main() -> int:
-    """Run the samples and print a table."""
+    """Run the samples and write the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -166,60 +196,66 @@ def main() -> int:
     parser.add_argument("--dtypes", default="float32")
     parser.add_argument("--trace", action="store_true")
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--part", default="0/1", help="which part of how many, to share the work")
+    parser.add_argument("--again", action="store_true", help="run what failed once more")
+    parser.add_argument("--records", type=Path, default=HERE / "results" / "torch_operators.jsonl")
     parser.add_argument("--report", type=Path, default=HERE / "results" / "torch_operators.md")
     options = parser.parse_args()
     wanted = {name for name in options.names.split(",") if name}
-    number, parts = (int(one) for one in options.part.split("/"))
-    chosen = [one for one in database() if not wanted or one.name in wanted][number::parts]
-    counts: dict[str, collections.Counter[str]] = {
-        name: collections.Counter() for name in options.dtypes.split(",")
-    }
-    failures: list[str] = []
-    for operator in chosen:
-        torch.manual_seed(0)
-        for name, count in counts.items():
-            dtype = getattr(torch, name)
-            if dtype not in operator.dtypes:
+    form, how = FORMS[options.trace], WAYS[options.compile]
+    before = records(options.records)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        for operator in database():
+            label = operator.name + (f".{operator.variant_test_name}" if operator.variant_test_name else "")
+            if wanted and operator.name not in wanted:
                 continue
-            try:
-                samples = list(operator.sample_inputs("cpu", dtype, requires_grad=False))
-            except Exception:  # noqa: BLE001 - samples that need packages which are not there
-                continue
-            step = max(len(samples) // options.samples, 1)
-            started = time.perf_counter()
-            for place, sample in list(enumerate(samples))[::step][: options.samples]:
-                problem = complaint(operator, sample, options)
-                kind = "skipped" if problem.startswith("skip") else "failed" if problem else "passed"
-                count[kind] += 1
-                if kind == "failed":
-                    label = f"{operator.name}{'.' + operator.variant_test_name if operator.variant_test_name else ''}"
-                    failures.append(f"{label} {name} #{place}: {' '.join(problem.split())[:300]}")
-                    print(failures[-1], flush=True)
-            if time.perf_counter() - started > 20:
-                print(f"# {operator.name} took {time.perf_counter() - started:.0f} s", flush=True)
-    print({name: dict(count) for name, count in counts.items()})
-    if not wanted and parts == 1:
-        _report(options, counts, failures)
-    return 1 if failures else 0
+            for dtype in options.dtypes.split(","):
+                known = before.get((form, how, label, dtype))
+                if getattr(torch, dtype) not in operator.dtypes:
+                    continue
+                if known is not None and not wanted and not (options.again and known["failed"]):
+                    continue
+                started = time.perf_counter()
+                found = examined(operator, getattr(torch, dtype), options)
+                if found is None:
+                    continue
+                for failure in found["failures"]:
+                    print(f"{label} {dtype} {failure}", flush=True)
+                line = {"form": form, "how": how, "operator": label, "dtype": dtype, **found}
+                line["seconds"] = round(time.perf_counter() - started, 1)
+                with options.records.open("a") as file:
+                    file.write(json.dumps(line) + "\n")
+    finally:
+        found_by_now = records(options.records)
+        options.records.write_text("".join(json.dumps(line) + "\n" for line in found_by_now.values()))
+        _report(options, list(found_by_now.values()))
+    return 0
 
 
-def _report(options: Any, counts: dict[str, collections.Counter[str]], failures: list[str]) -> None:
-    """The table of a run of all operators."""
-    kinds = ("passed", "failed", "skipped")
-    rows = [[name, *(str(count[kind]) for kind in kinds)] for name, count in counts.items()]
-    form = "traced graphs after PyTorch's decompositions" if options.trace else "exported programs"
-    how = "compiled" if options.compile else "run by the reference interpreter"
+def _report(options: Any, lines: list[dict[str, Any]]) -> None:
+    """The table of what is known by now."""
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = collections.defaultdict(list)
+    for line in lines:
+        groups[line["form"], line["how"], line["dtype"]].append(line)
+    rows = [
+        [*group, str(len(members)), *(str(sum(line[kind] for line in members)) for kind in KINDS)]
+        for group, members in groups.items()
+    ]
+    failures = [
+        f"- {line['operator']} {line['dtype']} {failure}" for line in lines for failure in line["failures"]
+    ]
     notes = [
-        f"Up to {options.samples} samples of each operator of PyTorch's database, as {form}, {how}. Skipped: what "
-        "eager PyTorch refuses or does not export, complex and sparse tensors, results that are not tensors.",
+        f"Up to {options.samples} samples of each operator of PyTorch's database ({len(database())} entries in all). "
+        "Skipped: what eager PyTorch refuses or does not export, complex and sparse tensors, results that are not "
+        "tensors.",
         "",
         "## Failures",
         "",
-        *([f"- {one}" for one in failures] or ["None."]),
+        *(failures or ["None."]),
     ]
     title = "PyTorch's samples of its operators through the importer"
-    write_table(options.report, title, ["element type", *kinds], rows, "\n".join(notes))
+    header = ["form", "how", "element type", "operators", *KINDS]
+    write_table(options.report, title, header, rows, "\n".join(notes))
 
 
 if __name__ == "__main__":

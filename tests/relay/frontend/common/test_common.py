@@ -51,6 +51,9 @@ def test_attributes_are_checked(node):
     assert node.axis(0, 3) == 2
     with pytest.raises(ModelError, match=r"node 'join' \(Concat\): the attribute 'size' is missing"):
         node.attr("size")
+    assert (node.from_front(-1, 3), node.from_front(0, 1)) == (2, 0)
+    with pytest.raises(ModelError, match="dim -4 is out of range for 3 dimensions"):
+        node.from_front(-4, 3, "dim")
     with pytest.raises(ModelError, match="axis 4 is out of range for 3 dimensions"):
         ModelNode("Concat", "join", {"axis": 4}, tvm.IRModule()).axis(0, 3)
 

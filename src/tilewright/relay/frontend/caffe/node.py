@@ -47,6 +47,4 @@ class CaffeNode(GraphNode):
 
     def chosen_axis(self, axis: int, rank: int) -> int:
         """An axis counted from the front."""
-        if not -rank <= axis < max(rank, 1):
-            raise self.fail(f"axis {axis} is out of range for {rank} dimensions")
-        return axis % rank
+        return self.from_front(axis, max(rank, 1))

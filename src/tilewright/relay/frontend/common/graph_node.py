@@ -14,6 +14,7 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Constant, ExprWithOp, Var, const
 from tilewright.relay.frontend.common import ModelNode
 from tilewright.relay.frontend.common.folding import Folder
+from tilewright.relay.frontend.common.held import HeldValues
 from tilewright.relay.frontend.common.sizes import Size, all_known, as_scalar, vector
 from tilewright.runtime import ndarray
 from tilewright.runtime.ndarray import NDArray
@@ -23,7 +24,7 @@ LONGEST_VECTOR = 64
 """Elements: longer vectors of integers are not shapes, and not followed element by element."""
 
 
-class Scope:
+class Scope(HeldValues):
     """What the converters of a model share: its module, its parameters, and the vectors whose elements are followed.
 
     ``vectors`` maps tensors of integers with at most one dimension to their elements, each a number or a scalar, so
@@ -31,10 +32,10 @@ class Scope:
     """
 
     def __init__(self, module: IRModule) -> None:
+        super().__init__()
         self.module = module
         self.folder = Folder(module)
         self.params: dict[str, NDArray] = {}
-        self.param_values: dict[RelayExpr, NDArray] = {}
         self.vectors: dict[RelayExpr, list[Size]] = {}
 
     def stored(self, name: str, value: np.ndarray[Any, Any]) -> Expr:
@@ -50,17 +51,6 @@ class Scope:
         self.params[chosen] = array
         self.param_values[variable] = array
         return variable
-
-    def value(self, expr: RelayExpr | None) -> np.ndarray[Any, Any] | None:
-        """The value of a constant, of a parameter, or of a vector all of whose elements are known."""
-        if expr is None:
-            return None
-        if isinstance(expr, Constant):
-            return expr.data.numpy()
-        held = self.param_values.get(expr)
-        if held is not None:
-            return held.numpy()
-        return None
 
 
 class GraphNode(ModelNode):

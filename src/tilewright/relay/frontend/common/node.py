@@ -84,10 +84,13 @@ class ModelNode:
 
     def axis(self, default: int, rank: int, name: str = "axis") -> int:
         """An axis attribute counted from the front."""
-        found = int(self.attr(name, default))
-        if not -rank <= found < max(rank, 1):
-            raise self.fail(f"{name} {found} is out of range for {rank} dimensions")
-        return found % rank if rank else 0
+        return self.from_front(int(self.attr(name, default)), max(rank, 1), name)
+
+    def from_front(self, axis: int, rank: int, what: str = "axis") -> int:
+        """An axis counted from the front. Where a scalar may be addressed as if it had one axis, its rank is one."""
+        if not -rank <= axis < rank:
+            raise self.fail(f"{what} {axis} is out of range for {rank} dimensions")
+        return axis % rank
 
     # Types
 

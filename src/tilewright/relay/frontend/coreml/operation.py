@@ -74,7 +74,4 @@ class OperationNode(GraphNode):
 
     def chosen_axis(self, name: str, default: int, rank: int) -> int:
         """An axis counted from the front."""
-        found = self.integer(name, default)
-        if not -rank <= found < max(rank, 1):
-            raise self.fail(f"{name} {found} is out of range for {rank} dimensions")
-        return found % rank if rank else 0
+        return self.from_front(self.integer(name, default), max(rank, 1), name)

@@ -93,7 +93,4 @@ class SymbolNode(GraphNode):
 
     def chosen_axis(self, name: str, default: int, rank: int) -> int:
         """An axis counted from the front."""
-        found = self.integer(name, default)
-        if not -rank <= found < rank:
-            raise self.fail(f"{name} {found} is out of range for {rank} dimensions")
-        return found % rank
+        return self.from_front(self.integer(name, default), rank, name)

@@ -87,10 +87,7 @@ class PaddleNode(GraphNode):
 
     def chosen_axis(self, name: str, default: int, rank: int, tensor: Expr | None = None) -> int:
         """An axis counted from the front."""
-        found = self.known(name, tensor, default=[default])[0]
-        if not -rank <= found < max(rank, 1):
-            raise self.fail(f"{name} {found} is out of range for {rank} dimensions")
-        return found % rank if rank else 0
+        return self.from_front(self.known(name, tensor, default=[default])[0], max(rank, 1), name)
 
     def scalar(self, name: str, tensor: Expr | None, default: float, like: Any) -> Expr:
         """A number of an element type, from a tensor or from an attribute."""

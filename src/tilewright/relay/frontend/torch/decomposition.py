@@ -12,7 +12,7 @@ ROUNDS: Final = 5
 """How often definitions may lead to operators that need a definition themselves."""
 
 
-def _without_converter(graph_module: Any) -> set[Any]:
+def operators_without_converter(graph_module: Any) -> set[Any]:
     """The operators of a graph, and of the graphs inside it, that have no converter."""
     torch = torch_package()
     found: set[Any] = set()
@@ -44,7 +44,7 @@ def with_definitions(program: Any) -> Any:
     them."""
     tried: set[Any] = set()
     for _ in range(ROUNDS):
-        missing = _without_converter(program.graph_module) - tried
+        missing = operators_without_converter(program.graph_module) - tried
         table = definitions_of(missing)
         if not table:
             break

@@ -12,8 +12,8 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.relay.expr import Constant, ExprWithOp, const
 from tilewright.relay.frontend.common import ModelNode, ShapeNeeded
+from tilewright.relay.frontend.common.held import HeldValues
 from tilewright.relay.frontend.torch.dtypes import category, is_floating, result_dtype
-from tilewright.runtime.ndarray import NDArray
 
 Expr = ExprWithOp
 Number = bool | int | float
@@ -21,7 +21,7 @@ Operand = Expr | Number
 """A tensor, or a number that is known."""
 
 
-class Scope:
+class Scope(HeldValues):
     """What converters share in a model: the module, the values of parameters, and which scalars are numbers.
 
     ``numbers`` are expressions that are Python numbers in the model (sizes, mostly): they do not decide on element
@@ -29,9 +29,9 @@ class Scope:
     """
 
     def __init__(self, module: IRModule, default_dtype: str = "float32") -> None:
+        super().__init__()
         self.module = module
         self.default_dtype = default_dtype
-        self.param_values: dict[RelayExpr, NDArray] = {}
         self.numbers: set[RelayExpr] = set()
 
     def number(self, expr: Expr) -> Expr:
@@ -53,10 +53,7 @@ class TorchNode(ModelNode):
 
     def value(self, expr: RelayExpr | None) -> np.ndarray[Any, Any] | None:
         """The value of a constant or of a parameter."""
-        if expr is None:
-            return None
-        stored = expr.data if isinstance(expr, Constant) else self.scope.param_values.get(expr)
-        return None if stored is None else stored.numpy()
+        return self.scope.value(expr)
 
     def number_of(self, given: Any, what: str) -> Number:
         """A number that has to be known."""
@@ -93,10 +90,7 @@ class TorchNode(ModelNode):
 
     def axis_of(self, given: int, rank: int) -> int:
         """An axis counted from the front; a scalar may be addressed as if it had one axis."""
-        room = max(rank, 1)
-        if not -room <= given < room:
-            raise self.fail(f"dim {given} is out of range for {rank} dimensions")
-        return given % room
+        return self.from_front(given, max(rank, 1), "dim")
 
     def axes_of(self, given: Any, rank: int) -> list[int]:
         """Axes counted from the front, in order; all of them where none is given."""

@@ -24,10 +24,9 @@ def _axes(node: SymbolNode, data: Expr) -> list[int]:
     rank = node.rank(data)
     text = node.text("axis", "None")
     given = () if text == "None" else node.numbers("axis")
-    for axis in given:
-        if axis is None or not -rank <= axis < rank:
-            raise node.fail(f"axis {axis} is out of range for {rank} dimensions")
-    chosen = {axis % rank for axis in given}
+    if None in given:
+        raise node.fail(f"the attribute 'axis' is {text}, which is not a list of axes")
+    chosen = {node.from_front(axis, rank) for axis in given}
     if not chosen:
         return list(range(rank))
     return [axis for axis in range(rank) if (axis in chosen) != node.flag("exclude")]

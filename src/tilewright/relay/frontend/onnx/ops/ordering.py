@@ -47,11 +47,7 @@ def cum_prod(node: Node, data: RelayExpr, axis: RelayExpr) -> RelayExpr:
 
 
 def _running(node: Node, data: RelayExpr, axis: RelayExpr, function: object) -> RelayExpr:
-    rank = node.rank(data)
-    place = node.ints(axis, "the axis")[0]
-    if not -rank <= place < rank:
-        raise node.fail(f"axis {place} is out of range for {rank} dimensions")
-    place %= rank
+    place = node.from_front(node.ints(axis, "the axis")[0], node.rank(data))
     backwards = bool(node.attr("reverse", 0))
     given = relay.reverse(data, place) if backwards else data
     made: RelayExpr = function(given, place, node.dtype(data), bool(node.attr("exclusive", 0)))  # type: ignore[operator]

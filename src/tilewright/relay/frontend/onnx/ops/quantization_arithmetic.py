@@ -63,9 +63,7 @@ def aligned(node: Node, parameter: RelayExpr, data: RelayExpr, axis: int, block:
         return parameter
     if own == 1 and node.shape(parameter) == (1,):
         return relay.reshape(parameter, ())
-    place = axis % rank if -rank <= axis < rank else -1
-    if place < 0:
-        raise node.fail(f"axis {axis} is out of range for {rank} dimensions")
+    place = node.from_front(axis, rank)
     if own == 1 and not block:
         after = rank - 1 - place
         return relay.expand_dims(parameter, 1, after) if after else parameter

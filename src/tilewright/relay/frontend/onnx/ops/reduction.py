@@ -113,10 +113,7 @@ _OF_ONE: dict[str, Callable[[Node, RelayExpr], RelayExpr]] = {
 
 
 def _normal_axes(node: Node, axes: list[int], rank: int) -> tuple[int, ...]:
-    for axis in axes:
-        if not -rank <= axis < rank:
-            raise node.fail(f"axis {axis} is out of range for {rank} dimensions")
-    return tuple(sorted({axis % rank for axis in axes}))
+    return tuple(sorted({node.from_front(axis, rank) for axis in axes}))
 
 
 def _reduced(node: Node, data: RelayExpr, axes: list[int], nothing_means_all: bool) -> RelayExpr:

@@ -140,10 +140,7 @@ def unsqueeze_input(node: Node, data: RelayExpr, axes: RelayExpr) -> RelayExpr:
 
 def _unsqueezed(node: Node, data: RelayExpr, axes: list[int]) -> RelayExpr:
     rank = node.rank(data) + len(axes)
-    for axis in axes:
-        if not -rank <= axis < rank:
-            raise node.fail(f"axis {axis} is out of range for {rank} dimensions")
-    places = sorted(axis % rank for axis in axes)
+    places = sorted(node.from_front(axis, rank) for axis in axes)
     if len(set(places)) != len(places):
         raise node.fail(f"the axes {axes} contain one twice")
     items = node.partial(data)

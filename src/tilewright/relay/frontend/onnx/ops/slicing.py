@@ -96,12 +96,10 @@ def _with_numbers(
     rank = node.rank(data)
     if not len(begins) == len(ends) == len(axes) == len(steps):
         raise node.fail(f"{len(begins)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps")
-    if any(not -rank <= axis < rank for axis in axes):
-        raise node.fail(f"axes {list(axes)} are out of range for {rank} dimensions")
     if 0 in steps:
         raise node.fail("a step is zero")
     bounds = {
-        axis % rank: (begin, end, step)
+        node.from_front(axis, rank): (begin, end, step)
         for axis, begin, end, step in zip(axes, begins, ends, steps, strict=True)
     }
     if not bounds:

@@ -28,10 +28,7 @@ def _axes(node: PaddleNode, data: Expr, given: Expr | None, name: str = "dim") -
     chosen = node.known(name, given, default=[]) or node.known("axis", None, default=[])
     if node.flag("reduce_all") or not chosen:
         return list(range(rank))
-    for axis in chosen:
-        if not -rank <= axis < rank:
-            raise node.fail(f"axis {axis} is out of range for {rank} dimensions")
-    return sorted({axis % rank for axis in chosen})
+    return sorted({node.from_front(axis, rank) for axis in chosen})
 
 
 def reduced(node: PaddleNode, data: Expr, axes: Expr | None = None, *, function: Any) -> Expr:

@@ -88,10 +88,7 @@ def unsqueeze(node: PaddleNode, data: Expr, given: Expr | None, parts: list[Expr
     if followed is not None and node.rank(data) == 0 and len(axes) == 1:
         return node.of_elements(followed, node.dtype(data))
     for axis in axes:
-        rank = node.rank(data) + 1
-        if not -rank <= axis < rank:
-            raise node.fail(f"axis {axis} is out of range for {rank} dimensions")
-        data = relay.expand_dims(data, axis % rank)
+        data = relay.expand_dims(data, node.from_front(axis, node.rank(data) + 1))
     return data
 
 

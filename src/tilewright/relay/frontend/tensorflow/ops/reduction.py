@@ -23,10 +23,7 @@ _REDUCTIONS: Final[dict[str, tuple[str, Callable[..., Any]]]] = {
 def axes_of(node: GraphNode, data: Expr, axes: Expr) -> list[int]:
     """The axes of a reduction, counted from the front."""
     rank = node.rank(data)
-    given = node.ints(axes, "the axes")
-    if any(not -rank <= axis < rank for axis in given):
-        raise node.fail(f"the axes {given} are out of range for {rank} dimensions")
-    return sorted({axis % rank for axis in given})
+    return sorted({node.from_front(axis, rank) for axis in node.ints(axes, "the axes")})
 
 
 def reduced(node: GraphNode, function: Callable[..., Any], data: Expr, axes: Expr) -> Expr:

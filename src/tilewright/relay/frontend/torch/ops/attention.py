@@ -9,8 +9,10 @@ from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.common.sizes import reshaped, size_of, sizes_of
 from tilewright.relay.frontend.torch.node import TorchNode
+from tilewright.relay.frontend.torch.ops.activations import gelu
 from tilewright.relay.frontend.torch.ops.creation import positions
 from tilewright.relay.frontend.torch.ops.matrices import linear, matmul
+from tilewright.relay.frontend.torch.ops.normalization import layer_norm
 from tilewright.relay.frontend.torch.registry import converter
 
 
@@ -158,3 +160,54 @@ def native_multi_head_attention(
     batch, _, tokens, _ = sizes_of(node, made)
     merged = reshaped(node, relay.transpose(made, (0, 2, 1, 3)), [batch, tokens, embed_dim])
     return [linear(node, merged, proj_weight, proj_bias), None]
+
+
+@converter("aten::_transformer_encoder_layer_fwd")
+def transformer_encoder_layer(
+    node: TorchNode,
+    src: Expr,
+    embed_dim: int,
+    num_heads: int,
+    qkv_weight: Expr,
+    qkv_bias: Expr,
+    proj_weight: Expr,
+    proj_bias: Expr,
+    use_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    norm_weight_1: Expr,
+    norm_bias_1: Expr,
+    norm_weight_2: Expr,
+    norm_bias_2: Expr,
+    ffn_weight_1: Expr,
+    ffn_bias_1: Expr,
+    ffn_weight_2: Expr,
+    ffn_bias_2: Expr,
+    mask: Expr | None = None,
+    mask_type: int | None = None,
+) -> Expr:
+    """The fast path of ``nn.TransformerEncoderLayer``: attention and two layers, each with a sum and a
+    normalisation before it or behind the sum."""
+
+    def attention(data: Expr) -> Expr:
+        made: Expr = native_multi_head_attention(
+            node, data, data, data, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask,
+            need_weights=False, mask_type=mask_type,
+        )[0]  # fmt: skip
+        return made
+
+    def layers(data: Expr) -> Expr:
+        inner = linear(node, data, ffn_weight_1, ffn_bias_1)
+        inner = gelu(node, inner) if use_gelu else relay.nn.relu(inner)
+        return linear(node, inner, ffn_weight_2, ffn_bias_2)
+
+    made = src
+    for part, weight, bias in (
+        (attention, norm_weight_1, norm_bias_1),
+        (layers, norm_weight_2, norm_bias_2),
+    ):
+        if norm_first:
+            made = relay.add(made, part(layer_norm(node, made, [embed_dim], weight, bias, eps)))
+        else:
+            made = layer_norm(node, relay.add(made, part(made)), [embed_dim], weight, bias, eps)
+    return made

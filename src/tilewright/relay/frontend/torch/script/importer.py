@@ -20,6 +20,7 @@ from tilewright.relay.frontend.torch.node import Scope
 from tilewright.relay.frontend.torch.package import torch_package
 from tilewright.relay.frontend.torch.registry import Converter, find_converter
 from tilewright.relay.frontend.torch.script.attributes import Attributes
+from tilewright.relay.frontend.torch.script.definitions import by_definition
 from tilewright.relay.frontend.torch.script.node import ScriptNode, node_name, source_of
 from tilewright.relay.frontend.torch.script.quantized.elementwise import converted, has_quantized
 from tilewright.relay.frontend.torch.script.registry import find_operator
@@ -144,6 +145,11 @@ class GraphImporter:
         found = find_converter(node.op_type, overload)
         if found is not None and schema is not None:
             return self._by_schema(node, schema, found, values, outputs)
+        if schema is not None and not has_quantized(node, values):
+            arguments = dict(zip(schema.arguments, map(node.resolved, values), strict=False))
+            defined = by_definition(node, arguments)
+            if defined is not None:
+                return self._wrapped_all(node, defined, outputs)
         self._note_missing(node.torch_node, node)
         return [Unsettled() for _ in outputs]
 

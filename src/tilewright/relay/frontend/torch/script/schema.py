@@ -32,6 +32,8 @@ class Schema:
     name: str
     overload: str
     arguments: tuple[str, ...]
+    named: tuple[str, ...]
+    """The arguments that are given by name only."""
     defaults: dict[str, Any]
     written: str | None
     """The argument that is written in place."""
@@ -43,6 +45,11 @@ class Schema:
     def qualified(self) -> str:
         """The name with the overload."""
         return f"{self.name}.{self.overload}" if self.overload else self.name
+
+    @property
+    def positional(self) -> tuple[str, ...]:
+        """The arguments that are given by their place."""
+        return self.arguments[: len(self.arguments) - len(self.named)]
 
     @property
     def may_copy(self) -> bool:
@@ -70,6 +77,7 @@ def parsed_schema(text: str) -> Schema:
         found.name,
         found.overload_name,
         tuple(one.name for one in arguments),
+        tuple(one.name for one in arguments if one.kwarg_only),
         defaults,
         written,
         None if written else viewed,
