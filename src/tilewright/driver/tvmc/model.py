@@ -116,7 +116,7 @@ class TVMCModel:
             raise TVMCException(f"the output formats are so, tar and mlf, not {output_format!r}")
         if output_format == "mlf":
             if cross:
-                raise TVMCException("Specifying the MLF output and a cross compiler is not supported.")
+                raise TVMCException("a model library is not linked: it does not need a cross compiler")
             path = package_path or self.default_package_path()
             export_model_library(executor_factory, path)
             return path

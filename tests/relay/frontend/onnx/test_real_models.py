@@ -7,6 +7,7 @@ import io
 import logging
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -237,7 +238,7 @@ def torch_cases() -> dict[str, tuple[Any, tuple[Any, ...]]]:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("exporter", ["traced", "exported"])
 @pytest.mark.parametrize("name", ["mlp", "cnn", "lstm", "transformer"])
-def test_exports_of_torch(name: str, exporter: str) -> None:
+def test_exports_of_torch(name: str, exporter: str, request: pytest.FixtureRequest) -> None:
     """What torch computes is what its export computes here, by either of torch's exporters."""
     torch = pytest.importorskip("torch")
     if exporter == "exported":
@@ -246,7 +247,9 @@ def test_exports_of_torch(name: str, exporter: str) -> None:
     network, inputs = torch_cases()[name]
     network.eval()
     # The fused encoder layer of torch has no export.
-    torch.backends.mha.set_fastpath_enabled(False)
+    fast_path = torch.backends.mha
+    request.addfinalizer(partial(fast_path.set_fastpath_enabled, fast_path.get_fastpath_enabled()))
+    fast_path.set_fastpath_enabled(False)
     content = io.BytesIO()
     with torch.no_grad():
         expected = network(*inputs).numpy()
