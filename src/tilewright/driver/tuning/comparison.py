@@ -17,10 +17,10 @@ from tilewright.auto_scheduler.untuned import Comparison as MeasuredState
 from tilewright.auto_scheduler.untuned_note import untuned_note
 from tilewright.driver.tuning.records import AppliedRecords, applied_records
 from tilewright.driver.tvmc.compiler import Settings
-from tilewright.driver.tvmc.executors import GraphRunnable, MachineRunnable, Runnable
-from tilewright.driver.tvmc.export import Compiled, CompiledProgram
+from tilewright.driver.tvmc.executors import Runnable
+from tilewright.driver.tvmc.export import Compiled
+from tilewright.driver.tvmc.first_difference import runnable_of
 from tilewright.driver.tvmc.model import TVMCModel
-from tilewright.relay.backend.executor_factory import GraphExecutorFactoryModule
 from tilewright.search.kernel_records import Gains, KernelRecord, Workload
 from tilewright.search.outcomes import ErrorKind, Measured, typical
 from tilewright.search.records import RecordFile
@@ -135,11 +135,6 @@ def _leave_out(applied: AppliedRecords, least: float) -> tuple[Gains, dict[Any, 
 
 
 def _runnable(compiled: Compiled, values: Mapping[str, Any]) -> Runnable:
-    made: Runnable
-    if isinstance(compiled, CompiledProgram):
-        made = MachineRunnable(compiled.executable, compiled.target)
-    else:
-        assert isinstance(compiled, GraphExecutorFactoryModule)
-        made = GraphRunnable(compiled.graph_json_str, compiled.lib, compiled.params)
+    made = runnable_of(compiled)
     made.set_inputs(values)
     return made
