@@ -128,7 +128,7 @@ def module_text(module: IRModule, machine: GPUMachine) -> str:
     """The LLVM IR of kernels."""
     text = ModuleText(machine.triple, machine.data_layout)
     attributes = text.attributes(machine.function_attributes())
-    library = MathLibrary(True, attributes, machine.features, FUNCTIONS, has_c_library=False)
+    library = MathLibrary(True, attributes, machine.features, FUNCTIONS)
     context = ModuleContext(machine, text, library)
     for variable, function in module.functions.items():
         assert isinstance(function, PrimFunc)

@@ -3,8 +3,6 @@
 Where the special-function unit helps, these are its instructions with corrections; the others are the vector library's.
 float16 and bfloat16 are computed in float32, by shorter versions (``*_half``) whose error their rounding hides.
 Denormal numbers are numbers everywhere, except in the ``*_half`` versions, where results below 2**-126 are zero.
-
-float64 has no trigonometry, error function or power here: there is no C library to call.
 """
 
 from __future__ import annotations
@@ -166,7 +164,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "exp2": Function(exp2, 2.5, library.FUNCTIONS["exp2"].double, 1.5),
     "sigmoid": Function(sigmoid, 4.5, library.FUNCTIONS["sigmoid"].double, 2.5),
     "tanh": Function(tanh, 3.0, library.FUNCTIONS["tanh"].double, 2.5),
-    "erf": Function(erf, 2.5, None),
+    "erf": Function(erf, 2.5, library.FUNCTIONS["erf"].double, 1.0),
     "rsqrt": Function(rsqrt, 2.0, rsqrt_double, 1.5),
     "fmod": Function(fmod, 0.5, fmod, 0.5, 2),
     # Errors of these are in units of float16, after rounding.

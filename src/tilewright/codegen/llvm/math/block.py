@@ -67,29 +67,6 @@ class Block:
         text = ", ".join(f"{self.type_name(argument.element)} {argument.operand}" for argument in arguments)
         return self.emit(wanted, f"call {self.type_name(wanted)} @llvm.{name}({text})")
 
-    def call_lanes(self, name: str, result: str, arguments: Sequence[Value]) -> Value:
-        """A call of a C function on each lane."""
-        self.module.declare(
-            name, result, [argument.element for argument in arguments], "nounwind willreturn memory(none)"
-        )
-        made = "poison"
-        for lane in range(self.lanes):
-            parts = []
-            for argument in arguments:
-                operand = argument.operand
-                if self.lanes > 1:
-                    operand = self.function.value(
-                        f"extractelement {self.type_name(argument.element)} {operand}, i64 {lane}"
-                    )
-                parts.append(f"{argument.element} {operand}")
-            one = self.function.value(f"call {result} @{name}({', '.join(parts)})")
-            if self.lanes == 1:
-                return Value(self, result, one)
-            made = self.function.value(
-                f"insertelement {self.type_name(result)} {made}, {result} {one}, i64 {lane}"
-            )
-        return Value(self, result, made)
-
     def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
         """``a * b + c`` in one rounding; only where the target has the instruction."""
         first = next(part for part in (a, b, c) if isinstance(part, Value))

@@ -1,7 +1,7 @@
 """The math functions that a module uses, each emitted once per type and number of lanes, and inlined by LLVM.
 
 ``FUNCTIONS`` is the table of all of them. The last column is the largest error over all inputs in units in the last
-place, which the tests check. Where float64 has no polynomial, the C library is called lane by lane.
+place, which the tests check.
 """
 
 from __future__ import annotations
@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tilewright.codegen.llvm.math import exponential, half, inverse, logarithm, special, trigonometry
+from tilewright.codegen.llvm.math import (
+    exponential,
+    half,
+    inverse,
+    logarithm,
+    special,
+    trigonometry,
+    trigonometry_float64,
+)
 from tilewright.codegen.llvm.math.block import Block, Value
 from tilewright.codegen.llvm.types import vector
 from tilewright.codegen.llvm.writer import FunctionText, ModuleText
@@ -17,18 +25,17 @@ from tilewright.support.dtype import DataType
 from tilewright.support.errors import CodegenError
 
 Body = Callable[..., Value]
-LIBM_ULP = 2.0
-"""The error bound of C libraries' float64 functions."""
 
 
 @dataclass(frozen=True)
 class Function:
-    """One function: bodies for float32 and float64 (None: the C library's), how many arguments, and its errors."""
+    """One function: bodies for float32 and float64 (None: it is only for 16-bit floats, which are computed in float32),
+    how many arguments, and its errors."""
 
     single: Body
     single_ulp: float
     double: Body | None
-    double_ulp: float = LIBM_ULP
+    double_ulp: float = 0.0
     arguments: int = 1
     result: str = ""
     second: str = ""
@@ -69,20 +76,20 @@ FUNCTIONS: Mapping[str, Function] = {
     "log2": Function(logarithm.log2, 1.5, logarithm.log2, 2.0),
     "log10": Function(logarithm.log10, 2.0, logarithm.log10, 2.0),
     "log1p": Function(logarithm.log1p, 1.5, logarithm.log1p, 1.5),
-    "asinh": Function(logarithm.asinh, 2.5, None),
-    "acosh": Function(logarithm.acosh, 2.5, None),
-    "atanh": Function(logarithm.atanh, 2.5, None),
-    "sin": Function(trigonometry.sin, 2.0, None),
-    "cos": Function(trigonometry.cos, 2.0, None),
-    "tan": Function(trigonometry.tan, 3.0, None),
-    "asin": Function(inverse.asin, 2.5, None),
-    "acos": Function(inverse.acos, 1.5, None),
-    "atan": Function(inverse.atan, 2.0, None),
-    "atan2": Function(inverse.atan2, 2.0, None, arguments=2),
-    "erf": Function(special.erf, 2.5, None),
-    "pow": Function(special.pow, 1.0, None, arguments=2),
-    "hypot": Function(special.hypot, 0.5, None, arguments=2),
-    "ldexp": Function(special.ldexp, 0.5, None, 0.5, arguments=2, second="i32"),
+    "asinh": Function(logarithm.asinh, 2.5, logarithm.asinh, 2.5),
+    "acosh": Function(logarithm.acosh, 2.5, logarithm.acosh, 2.5),
+    "atanh": Function(logarithm.atanh, 2.5, logarithm.atanh, 2.5),
+    "sin": Function(trigonometry.sin, 2.0, trigonometry_float64.sin, 1.0),
+    "cos": Function(trigonometry.cos, 2.0, trigonometry_float64.cos, 1.0),
+    "tan": Function(trigonometry.tan, 3.0, trigonometry_float64.tan, 2.0),
+    "asin": Function(inverse.asin, 2.5, inverse.asin, 2.5),
+    "acos": Function(inverse.acos, 1.5, inverse.acos, 1.5),
+    "atan": Function(inverse.atan, 2.0, inverse.atan, 2.0),
+    "atan2": Function(inverse.atan2, 2.0, inverse.atan2, 2.5, arguments=2),
+    "erf": Function(special.erf, 2.5, special.erf_float64, 1.0),
+    "pow": Function(special.pow, 1.0, special.pow, 1.0, arguments=2),
+    "hypot": Function(special.hypot, 0.5, special.hypot_float64, 1.5, arguments=2),
+    "ldexp": Function(special.ldexp, 0.5, special.ldexp_float64, 0.5, arguments=2, second="i32"),
     "rsqrt": Function(special.rsqrt, 1.5, special.rsqrt, 1.5),
     "sqrt": _exact(special.sqrt),
     "fma": _exact(special.fma, 3),
@@ -108,29 +115,20 @@ _CONVERSIONS: Mapping[str, Signature] = {
 }
 
 
-def _signature(
-    name: str, dtype: DataType, functions: Mapping[str, Function], has_c_library: bool
-) -> Signature:
+def _signature(name: str, dtype: DataType, functions: Mapping[str, Function]) -> Signature:
     """How ``name`` is written for a type."""
     conversion = _CONVERSIONS.get(name)
     if conversion is not None:
         return conversion
     function = functions.get(name)
     element = {32: "float", 64: "double"}.get(dtype.bits) if dtype.is_float else None
-    if function is None or element is None:
+    body = None if function is None else function.single if element == "float" else function.double
+    if function is None or element is None or body is None:
         raise CodegenError(f"there is no function {name} for {dtype}")
-    body = function.single if element == "float" else function.double
     result = function.result or element
     parameters = [element] * function.arguments
     if function.second:
         parameters[1] = function.second
-    if body is None and not has_c_library:
-        raise CodegenError(f"there is no function {name} for {dtype} on this target; compute it in float32")
-    if body is None:
-
-        def body(block: Block, *arguments: Value) -> Value:
-            return block.call_lanes(name, result, arguments)
-
     return Signature(result, tuple(parameters), body)
 
 
@@ -143,11 +141,9 @@ class MathLibrary:
         attributes: str,
         features: frozenset[str] = frozenset(),
         functions: Mapping[str, Function] = FUNCTIONS,
-        has_c_library: bool = True,
     ) -> None:
         self.has_fma = has_fma
         self.functions = functions
-        self.has_c_library = has_c_library
         self.features = features
         self.attributes = attributes
         self._emitted: dict[str, MathFunction] = {}
@@ -157,7 +153,7 @@ class MathLibrary:
         symbol = f"tilewright.{name}.{dtype.bits}x{dtype.lanes}"
         found = self._emitted.get(symbol)
         if found is None:
-            signature = _signature(name, dtype, self.functions, self.has_c_library)
+            signature = _signature(name, dtype, self.functions)
             found = self._emitted[symbol] = self._emit(module, symbol, signature, dtype.lanes)
         return found
 

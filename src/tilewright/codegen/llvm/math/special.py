@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from tilewright.codegen.llvm.math import power_float64
 from tilewright.codegen.llvm.math.block import INTEGER_OF, Block, Value
 from tilewright.codegen.llvm.math.exponential import (
     LN_2,
@@ -25,10 +26,27 @@ ERF_FAR = (
     -1.6386372863053111e-06, 4.6087447117315605e-05, -0.0005970529746264219, 0.004760747775435448,
     -0.02642437070608139, 0.11008568108081818, 0.6318202614784241, 1.1302367448806763, -0.0003209143760614097,
 )  # fmt: skip
+_ERF_NEAR_64 = (
+    -4.2309458242933425e-12, 8.70904512905176e-11, -1.2164560057283045e-09, 1.4792401209404742e-08,
+    -1.6364642158167608e-07, 1.6462045441468418e-06, -1.4925647567519332e-05, 0.00012055332902888736,
+    -0.000854832702193483, 0.0052239776254232985, -0.02686617064512984, 0.1128379167095512, -0.37612638903183754,
+    0.1283791670955126,
+)  # fmt: skip
+_ERF_FAR_64 = (
+    -1.030444736909105e-12, 2.860702617702203e-11, -3.6598911474976683e-10, 2.849466129562004e-09,
+    -1.4848914513640022e-08, 5.1849130589496125e-08, -9.713411679743897e-08, -1.4354265251831498e-07,
+    2.0605719065605086e-06, -9.609611475948938e-06, 2.715957746525449e-05, -2.6278095661219443e-05,
+    -0.0002373224075046548, 0.0019779025510096625, -0.010033825371916213, 0.041561098041590756, 0.8431072563586866,
+    2.638967514234788, 1.8496055099332482,
+)  # fmt: skip
+_ERF_END = 6.0
 _ERF_PIECES = {
     16: Pieces(math.erf, count=16, step=17 / 64, degree=5, limit=3.9375),
     8: Pieces(math.erf, count=8, step=17 / 32, degree=7, limit=3.9375),
 }
+_LARGEST_POWER, _SMALLEST_POWER = 1023, -1022
+_STEP_DOWN = -1022 + 53
+"""Small enough a step that what it leaves of a mantissa is right, or far below the smallest number."""
 _INFINITY = float("inf")
 _NAN = float("nan")
 
@@ -48,9 +66,9 @@ def _erf_in_two_ranges(block: Block, x: Value) -> Value:
     return block.select(size < 1.0, near, far)
 
 
-def pow(block: Block, x: Value, y: Value) -> Value:
-    """x to the power y, with C's special values: ``2**(y * log2 |x|)`` in float64, rounded to float32 at the end."""
-    base, exponent = x.absolute().to_float("double"), y.to_float("double")
+def _power_float32(block: Block, x: Value, y: Value) -> Value:
+    """``x**y`` of a base that is not negative: ``2**(y * log2 x)`` in float64, rounded to float32 at the end."""
+    base, exponent = x.to_float("double"), y.to_float("double")
     f, whole = split(block, base)
     logarithm = whole + (tail(block, f) + f) * LOG2_E
     logarithm = block.select(base.equals(0.0), -_INFINITY, logarithm)
@@ -59,7 +77,13 @@ def pow(block: Block, x: Value, y: Value) -> Value:
     count, rounded = round_to_integer(block, product, 1.0)
     fraction = exp_minus_one(block, (product - rounded) * LN_2)
     power = power_of_two(block, count, "double")
-    result = block.multiply_add(fraction, power, power).to_float("float")
+    return block.multiply_add(fraction, power, power).to_float("float")
+
+
+def pow(block: Block, x: Value, y: Value) -> Value:
+    """x to the power y, with C's special values."""
+    power = _power_float32 if x.element == "float" else power_float64.power
+    result = power(block, x.absolute(), y)
     result = block.select(x.absolute().equals(1.0), 1.0, result)
     truncated = block.intrinsic("trunc", y)
     is_integer = truncated.equals(y)
@@ -74,6 +98,16 @@ def pow(block: Block, x: Value, y: Value) -> Value:
     return block.select(y.equals(0.0) | x.equals(1.0), 1.0, result)
 
 
+def erf_float64(block: Block, x: Value) -> Value:
+    """In two ranges, as in float32. The polynomial of the far one is around 1, where its error counts most."""
+    size = x.absolute()
+    near = block.multiply_add(x, block.polynomial(x * x, _ERF_NEAR_64), x)
+    far_size = block.select(size > _ERF_END, _ERF_END, size)
+    logarithm = block.polynomial(far_size - 1.0, _ERF_FAR_64)
+    far = (1.0 - exp_in_range(block, -logarithm)).copysign(x)
+    return block.select(size < 1.0, near, far)
+
+
 def sqrt(block: Block, x: Value) -> Value:
     """The square root, correctly rounded."""
     return block.intrinsic("sqrt", x)
@@ -85,9 +119,26 @@ def rsqrt(block: Block, x: Value) -> Value:
 
 
 def hypot(block: Block, x: Value, y: Value) -> Value:
-    """The length of (x, y); in float64 nothing overflows."""
+    """The length of (x, y); in float64 the squares of float32 numbers do not overflow."""
     a, b = x.to_float("double"), y.to_float("double")
     result = block.intrinsic("sqrt", a * a + b * b).to_float("float")
+    return _infinite_length(block, x, y, result)
+
+
+def hypot_float64(block: Block, x: Value, y: Value) -> Value:
+    """The length of (x, y), scaled to where squares neither overflow nor vanish."""
+    a, b = x.absolute(), y.absolute()
+    steep = a < b
+    long, short = block.select(steep, b, a), block.select(steep, a, b)
+    large, small = long > 2.0**500, long < 2.0**-500
+    scale = block.select(large, 2.0**-600, block.select(small, long.lift(2.0**600), 1.0))
+    back = block.select(large, 2.0**600, block.select(small, long.lift(2.0**-600), 1.0))
+    long, short = long * scale, short * scale
+    root = block.intrinsic("sqrt", block.multiply_add(long, long, short * short))
+    return _infinite_length(block, x, y, root * back)
+
+
+def _infinite_length(block: Block, x: Value, y: Value, result: Value) -> Value:
     infinite = x.absolute().equals(_INFINITY) | y.absolute().equals(_INFINITY)
     return block.select(infinite, _INFINITY, result)
 
@@ -96,6 +147,20 @@ def ldexp(block: Block, x: Value, count: Value) -> Value:
     """x times a power of two: exact in float64, rounded once."""
     limited = block.intrinsic("smax", block.intrinsic("smin", count, count.lift(400)), count.lift(-400))
     return (x.to_float("double") * power_of_two(block, limited.to_integer("i64"), "double")).to_float("float")
+
+
+def ldexp_float64(block: Block, x: Value, count: Value) -> Value:
+    """x times a power of two, in three steps of which only the last may round: what comes before it either stays a
+    normal number or ends at zero."""
+    for _ in range(2):
+        up, down = count > _LARGEST_POWER, count < _SMALLEST_POWER
+        step = block.select(up, _LARGEST_POWER, block.select(down, _STEP_DOWN, block.constant("i32", 0)))
+        x = x * power_of_two(block, step.to_integer("i64"), "double")
+        count = block.intrinsic("ssub.sat", count, step)
+    limited = block.intrinsic(
+        "smax", block.intrinsic("smin", count, count.lift(_LARGEST_POWER)), count.lift(_SMALLEST_POWER)
+    )
+    return x * power_of_two(block, limited.to_integer("i64"), "double")
 
 
 def nextafter(block: Block, x: Value, y: Value) -> Value:
