@@ -76,6 +76,8 @@ class FunctionContext:
     factors: dict[Var, int] = field(default_factory=dict)
     """A power of two that divides an integer variable's value."""
     volatile: set[Var] = field(default_factory=set)
+    tiles: list[int] | None = None
+    """The sizes for which the tasks of the next parallel loop configure the matrix unit."""
 
 
 class Emitter(Functor):

@@ -1,14 +1,15 @@
 """x86's matrix unit (AMX): tiles of up to sixteen rows of 64 bytes, in eight registers.
 
 Four accumulator tiles stay in registers over all steps; each step loads two tiles of either operand. The unit is
-configured at the start of a product and released at its end, so that no thread keeps its state. Linux requires a
-process to request permission before it uses the unit: the generated code requests it once, so that a compiled model
-needs no runtime support.
+configured once for all products of the same sizes that a thread computes, and released after them, so that no thread
+keeps its state. Linux requires a process to request permission before it uses the unit: the generated code requests it
+once, so that a compiled model needs no runtime support.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Final
 
 from tilewright.codegen.llvm.emitter import Emitter
@@ -24,6 +25,10 @@ _INSTRUCTIONS: Final = {
 _WIDEST: Final = 16
 _FIRST_LEFT, _FIRST_RIGHT = 4, 6
 """Registers: sums from 0, tiles of the left operand from 4, of the right one from 6."""
+_STEPS_ASLEEP: Final = 12
+"""Steps without a store of a tile. After about 2,400 cycles without one, which 32 steps take, the next store takes 900
+cycles more (measured on a Xeon); a store of any tile every few steps prevents that, and takes no time beside the
+products."""
 
 _READY: Final = "tilewright_matrix_unit_ready"
 _REGISTERS: Final = '"={rax},{rax},{rdi},{rsi},~{rcx},~{r11},~{memory}"'
@@ -49,7 +54,11 @@ answer:
 
 
 def is_ready(emitter: Emitter, node: Call) -> str:
-    """Whether the system lets this process use the unit."""
+    """``tir.matrix_unit_ready``: whether the system lets this process use the unit."""
+    return _is_ready(emitter)
+
+
+def _is_ready(emitter: Emitter) -> str:
     text = emitter.module.text
     if _READY not in text.defined:
         text.defined.add(_READY)
@@ -68,7 +77,8 @@ def _numbers(node: Call) -> list[int]:
 def multiply_add(emitter: Emitter, node: Call) -> str:
     """``tir.matrix_multiply_add``; see the pass that makes it for its arguments."""
     numbers = iter(_numbers(node))
-    columns, words, c_row, a_row, b_word = (next(numbers) for _ in range(5))
+    from_zero = next(numbers)
+    columns, _, c_row, a_row, b_word = (next(numbers) for _ in range(5))
     groups = [(next(numbers), next(numbers), next(numbers)) for _ in range(next(numbers))]
     loops = [(next(numbers), next(numbers), next(numbers)) for _ in range(next(numbers))]
     kind = node.args[0]
@@ -77,7 +87,7 @@ def multiply_add(emitter: Emitter, node: Call) -> str:
     if feature not in emitter.machine.features:
         raise CodegenError(f"{emitter.machine.triple} has no {feature}", span=node.span)
     c, a, b = (emitter.visit(argument) for argument in node.args[1:4])
-    widths = [min(_WIDEST, columns - start) for start in range(0, columns, _WIDEST)]
+    widths = _widths(columns)
     function = emitter.function
 
     def at(pointer: str, offset: int) -> str:
@@ -104,16 +114,61 @@ def multiply_add(emitter: Emitter, node: Call) -> str:
                 tiles = (group * len(widths) + place, _FIRST_LEFT + group, _FIRST_RIGHT + place)
                 emitter.call_llvm(instruction, "void", [("i8", str(tile)) for tile in tiles])
 
-    configuration = _configuration(emitter, [rows for rows, _, _ in groups], widths, words)
-    emitter.call_llvm("llvm.x86.ldtilecfg", "void", [("ptr", configuration)])
-    each_sum("tileloadd64")
-    _nest(emitter, loops, a, b, step)
+    if from_zero:
+        for tile in range(len(groups) * len(widths)):
+            emitter.call_llvm("llvm.x86.tilezero", "void", [("i8", str(tile))])
+    else:
+        each_sum("tileloadd64")
+    scratch = function.alloca(f"[{_WIDEST * 4 * _WIDEST} x i8]", 64)
+    unused = _FIRST_RIGHT + len(widths) - 1
+
+    def keep_awake() -> None:
+        move("tilestored64", unused, scratch, 4 * _WIDEST)
+
+    _nest(emitter, _paused(loops), a, b, step, keep_awake)
     each_sum("tilestored64")
-    emitter.call_llvm("llvm.x86.tilerelease", "void", [])
     return "0"
 
 
-def _configuration(emitter: Emitter, rows: list[int], widths: list[int], words: int) -> str:
+def _paused(loops: list[tuple[int, int, int]]) -> list[tuple[tuple[int, int, int], bool]]:
+    """Each loop, and whether a tile is stored in each of its iterations: in the outermost loop of at most
+    ``_STEPS_ASLEEP`` steps an iteration."""
+    steps = [prod(count for count, _, _ in loops[number:]) for number in range(len(loops) + 1)]
+    place = next((number for number, inner in enumerate(steps[1:]) if inner <= _STEPS_ASLEEP), None)
+    return [(loop, number == place and steps[0] > _STEPS_ASLEEP) for number, loop in enumerate(loops)]
+
+
+def configure(emitter: Emitter, sizes: Sequence[int]) -> None:
+    """Configure the unit for tiles of so many columns, words, and rows of each group."""
+    columns, words, *rows = sizes
+    widths = _widths(columns)
+    configuration = _configuration(emitter, rows, widths, words)
+    _where_ready(emitter, "llvm.x86.ldtilecfg", [("ptr", configuration)])
+
+
+def release(emitter: Emitter) -> None:
+    """End the use of the unit on this thread."""
+    _where_ready(emitter, "llvm.x86.tilerelease", [])
+
+
+def _where_ready(emitter: Emitter, name: str, arguments: list[tuple[str, str]]) -> None:
+    """An instruction that only exists where the system lets the process use the unit."""
+    function = emitter.function
+    ready, after = function.new_label("ready"), function.new_label("after")
+    function.branch_if(_is_ready(emitter), ready, after)
+    before = function.known
+    function.begin(ready, before)
+    emitter.call_llvm(name, "void", arguments)
+    function.branch(after)
+    function.begin(after, before)
+
+
+def _widths(columns: int) -> list[int]:
+    """The columns of each tile."""
+    return [min(_WIDEST, columns - start) for start in range(0, columns, _WIDEST)]
+
+
+def _configuration(emitter: Emitter, rows: Sequence[int], widths: Sequence[int], words: int) -> str:
     """The address of a description of all tiles: palette, bytes of a row, rows."""
     bytes_of_row, row_counts = [0] * 16, [0] * 16
     for place, width in enumerate(widths):
@@ -134,18 +189,19 @@ def _configuration(emitter: Emitter, rows: list[int], widths: list[int], words: 
 
 def _nest(
     emitter: Emitter,
-    loops: list[tuple[int, int, int]],
+    loops: Sequence[tuple[tuple[int, int, int], bool]],
     left: str,
     right: str,
     body: Callable[[str, str], None],
+    pause: Callable[[], None],
 ) -> None:
-    """Loops with constant counts that move two pointers, around a body."""
+    """Loops with constant counts that move two pointers, around a body; ``pause`` is in the loops that are marked."""
     if not loops:
         body(left, right)
         return
-    (count, left_step, right_step), *inner = loops
+    ((count, left_step, right_step), has_pause), *inner = loops
     if count == 1:
-        _nest(emitter, inner, left, right, body)
+        _nest(emitter, inner, left, right, body, pause)
         return
     function = emitter.function
     before, head, done = function.block, function.new_label("steps"), function.new_label("stepped")
@@ -158,7 +214,9 @@ def _nest(
         function.value(f"phi ptr [ {pointer}, %{before} ], [ {name}, %{latch} ]")
         for pointer, name in zip((left, right), names[1:], strict=True)
     ]
-    _nest(emitter, inner, here[0], here[1], body)
+    _nest(emitter, inner, here[0], here[1], body, pause)
+    if has_pause:
+        pause()
     function.branch(latch)
     function.begin(latch)
     function.effect(f"{names[0]} = add nuw nsw i64 {index}, 1")

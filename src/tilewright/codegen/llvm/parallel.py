@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tilewright.codegen.llvm import matrix_unit
 from tilewright.codegen.llvm.runtime_calls import fail_unless_zero
 from tilewright.codegen.llvm.writer import FunctionText, quote
 from tilewright.ir.expr import IntImm, Var
@@ -78,6 +79,9 @@ def _emit_body(
     first, extent = loaded[:2]
     for var, operand in zip(captured, loaded[2:], strict=True):
         inner.define(var, operand)
+    tiles, emitter.context.tiles = emitter.context.tiles, None
+    if tiles is not None:
+        matrix_unit.configure(inner, tiles)
     task, tasks = "%task", "%tasks"
     if index != "i32":
         task, tasks = text.value(f"zext i32 %task to {index}"), text.value(f"zext i32 %tasks to {index}")
@@ -95,6 +99,8 @@ def _emit_body(
         own = text.value(f"add nsw {index} {share}, {text.value(f'zext i1 {lesser} to {index}')}")
         end = text.value(f"add nsw {index} {begin}, {own}")
         inner.loop(node.loop_var, begin, end, "1", node)
+    if tiles is not None:
+        matrix_unit.release(inner)
     if inner.streaming:
         inner.store_fence()
     text.effect("ret i32 0")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.codegen.llvm import loop_hints, memory, parallel
+from tilewright.codegen.llvm import loop_hints, matrix_unit, memory, parallel
 from tilewright.codegen.llvm.expressions import ExpressionEmitter
 from tilewright.codegen.llvm.indices import power_of_two_factor
 from tilewright.codegen.llvm.runtime_calls import fail, likely_metadata
@@ -31,6 +31,7 @@ from tilewright.tir.stmt import (
     Store,
     While,
 )
+from tilewright.tir.transform.use_matrix_unit import TILES
 
 _STACK_ALIGNMENT = 64
 _LARGEST_STACK_BUFFER = 1 << 20
@@ -112,6 +113,9 @@ class StatementEmitter(ExpressionEmitter):
         elif key == _STREAMING:
             self._streaming(node)
             return
+        elif key == TILES:
+            self._with_tiles(node)
+            return
         elif key == "pragma_import_llvm" and isinstance(node.value, StringImm):
             # Stages that call the same functions bring the same text.
             if node.value.value not in self.module.imported:
@@ -151,6 +155,20 @@ class StatementEmitter(ExpressionEmitter):
         self.statement(node.body)
         function.branch(labels[2])
         function.begin(labels[2], before)
+
+    def _with_tiles(self, node: AttrStmt) -> None:
+        """Products below are on the matrix unit, which every thread that computes them configures."""
+        assert isinstance(node.value, Call)
+        sizes = [size.value for size in node.value.args if isinstance(size, IntImm)]
+        is_outlined = isinstance(node.body, For) and node.body.kind == ForKind.PARALLEL and not self.in_parallel
+        if is_outlined:
+            self.context.tiles = sizes
+            self.statement(node.body)
+            self.context.tiles = None
+            return
+        matrix_unit.configure(self, sizes)
+        self.statement(node.body)
+        matrix_unit.release(self)
 
     def store_fence(self) -> None:
         """Wait for streaming stores, where the CPU does not order them by itself."""

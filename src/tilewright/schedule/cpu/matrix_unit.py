@@ -1,17 +1,19 @@
 """GEMM tiles for the matrix unit of a CPU (AMX).
 
 A step multiplies a tile of (rows, packed lanes) by one of (packed lanes, columns). Two row tiles and two column tiles
-share their loads; the four tiles of sums stay in the unit during the whole reduction. A step takes as long as its
-multiplications, at one row per cycle, or its loads, at two tile rows per cycle, whichever is longer.
+share their loads; the four tiles of sums stay in the unit during the whole reduction. A multiplication takes sixteen
+cycles, however few rows the left tile has: each column tile has to get into the unit. The loads, at two tile rows per
+cycle, are done meanwhile.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from math import prod
 from typing import Final
 
-from tilewright.ir.expr import Call
+from tilewright.ir.expr import Call, IterVar
 from tilewright.ir.functor import post_order
 from tilewright.schedule.cpu.access import constant_extent, extent_of, values_of
 from tilewright.schedule.cpu.contraction import Contraction, step_of
@@ -22,10 +24,14 @@ from tilewright.target.cpu import CPUDescription
 
 TILE: Final = 16
 """Rows of a tile, packed lanes of a row, and columns."""
-FEWEST: Final = 8
-"""Rows and packed lanes below which a tile is too empty to pay off."""
+FEWEST_ROWS: Final = 8
+FEWEST_LANES: Final = 4
+"""Rows and packed lanes below which vectors are as fast: a tile of sixteen rows takes sixteen cycles, and vectors eight
+for each packed lane."""
 START: Final = 80
-"""Cycles to configure the unit, and to load and store the sums."""
+"""Cycles to store the sums, and to begin with the next tile."""
+ROW: Final = 4
+"""Cycles to store a row of results, per column tile."""
 
 _FEATURES: Final = {
     "tir.dot_uint8_int8": "amx-int8",
@@ -67,16 +73,33 @@ def matrix_tile(
     if not width or inner is None or any(step_of(read, inner, 1) != 1 for read in found.scalars):
         return None
     packed_lanes = next(size for size in range(TILE, 0, -1) if extent_of(inner) % size == 0)
+    joined = packed_lanes * _neighbours(found, reduced, inner, packed_lanes)
     extents = [extent_of(axes[position]) for position in found.row_axes] + [1, 1]
-    if packed_lanes < FEWEST or prod(extents) < FEWEST:
+    if joined < FEWEST_LANES or prod(extents) < FEWEST_ROWS:
         return None
-    steps = prod(extent_of(axis) for axis in reduced) // packed_lanes
-    rows = min(_candidates(extents), key=lambda tile: _cycles(extents, tile, width, packed_lanes, steps))
+    steps = prod(extent_of(axis) for axis in reduced) // joined
+    rows = min(_candidates(extents), key=lambda tile: _cycles(extents, tile, width, steps))
     sizes = [1] * len(axes)
     for position, size in zip(found.row_axes, rows, strict=False):
         sizes[position] = size
     sizes[found.vector] = width
     return sizes, packed_lanes
+
+
+def _neighbours(found: Contraction, reduced: Sequence[IterVar], inner: IterVar, packed_lanes: int) -> int:
+    """How many steps are one: the taps of a row whose packed lanes follow each other in memory, as the pass that maps
+    products to the unit joins them."""
+    if extent_of(inner) != packed_lanes:
+        return 1
+    for axis in reduced:
+        taps = extent_of(axis)
+        follows = all(
+            step_of(read, axis, 1) == packed_lanes * step_of(read, inner, 1)
+            for read in (*found.panel, *found.scalars)
+        )
+        if axis is not inner and taps > 1 and follows and packed_lanes * taps <= TILE:
+            return taps
+    return 1
 
 
 def _candidates(extents: list[int]) -> list[tuple[int, int]]:
@@ -88,7 +111,7 @@ def _candidates(extents: list[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _cycles(extents: list[int], tile: tuple[int, int], width: int, packed_lanes: int, steps: int) -> float:
+def _cycles(extents: list[int], tile: tuple[int, int], width: int, steps: int) -> float:
     """The cycles of all tiles of these sizes for one panel of columns."""
     cuts = []
     for extent, size in zip(extents, tile, strict=False):
@@ -96,7 +119,6 @@ def _cycles(extents: list[int], tile: tuple[int, int], width: int, packed_lanes:
         cuts.append([(part, count) for part, count in ((size, whole), (rest, 1)) if part and count])
     total = 0.0
     for (one, many), (other, others) in product(*cuts):
-        rows, parts = one * other, width // TILE
-        step = max(rows * parts, (rows + packed_lanes * parts) / 2)
-        total += many * others * (START + steps * step)
+        groups, parts = -(-one // TILE) * other, width // TILE
+        total += many * others * (START + ROW * one * other * parts + steps * groups * parts * TILE)
     return total * TAIL_PENALTY ** sum(len(cut) > 1 for cut in cuts)

@@ -26,7 +26,7 @@ from tilewright.schedule.cpu.low_precision import (
     widened_weight,
 )
 from tilewright.schedule.cpu.machine import current_cpu, lanes_of
-from tilewright.schedule.cpu.matrix_unit import FEWEST, TILE, has_matrix_unit
+from tilewright.schedule.cpu.matrix_unit import FEWEST_ROWS, TILE, has_matrix_unit
 from tilewright.support.dtype import DataType
 from tilewright.tir.packed_lanes import numbers_per_lane
 from tilewright.topi.utils import get_const_tuple
@@ -232,7 +232,7 @@ def low_precision_dense(
     units, depth = weight
     lane_type = _lane_type(tinfos)
     numbers = numbers_per_lane(lane_type)
-    in_tiles = has_matrix_unit(current_cpu(), tinfos[0].dtype) and isinstance(rows, int) and rows >= FEWEST
+    in_tiles = has_matrix_unit(current_cpu(), tinfos[0].dtype) and isinstance(rows, int) and rows >= FEWEST_ROWS
     missing = -depth % (numbers * TILE if in_tiles else numbers)
     packed_lanes = (depth + missing) // numbers
     block = dense_block(units, rows if isinstance(rows, int) else None, packed_lanes, "int32")
