@@ -27,6 +27,7 @@ from tilewright.tir.transform.lower_cross_thread_reduction import LowerCrossThre
 from tilewright.tir.transform.lower_init_block import LowerInitBlock
 from tilewright.tir.transform.lower_match_buffer import LowerMatchBuffer
 from tilewright.tir.transform.narrow_data_type import NarrowDataType
+from tilewright.tir.transform.overlap_products import OverlapProducts
 from tilewright.tir.transform.plan_buffer_allocation import PlanAndUpdateBufferAllocationLocation
 from tilewright.tir.transform.prefetch_panels import PrefetchPanels
 from tilewright.tir.transform.remove_no_op import RemoveNoOp
@@ -81,7 +82,7 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
         # Guards leave the hot loops. This must come before vectorization, which cannot look past a guard.
         passes.append(LoopPartition(constant_loops=True, from_zero=False))
     # Products that a schedule gives to the matrix unit are single calls after this, next to their loops.
-    passes.append(UseMatrixUnit())
+    passes += [UseMatrixUnit(), OverlapProducts()]
     # Every loop kind but serial, parallel and thread binding is gone after this.
     passes += [
         VectorizeLoop(not context.get("tir.disable_vectorize")),

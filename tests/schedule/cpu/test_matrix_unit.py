@@ -44,7 +44,7 @@ def test_tiles_divide_the_rows(rows: int, expected: int) -> None:
 def test_what_stays_in_vectors() -> None:
     """Few rows, steps of few words, and processors without the unit."""
     assert tile_of(dense(4)) is None
-    assert tile_of(dense(64, depth=28)) is None
+    assert tile_of(dense(64, depth=12)) is None
     assert tile_of(dense(64), "llvm -mcpu=cascadelake") is None
 
 

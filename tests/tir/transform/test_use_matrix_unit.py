@@ -9,10 +9,11 @@ import pytest
 
 import tilewright as tvm
 from tilewright import te
-from tilewright.ir.expr import Call
+from tilewright.ir.expr import Call, is_const
 from tilewright.ir.functor import post_order
 from tilewright.tir.interpreter import interpret
 from tilewright.tir.packed_lanes import dot_word
+from tilewright.tir.stmt import AttrStmt, For, ForKind, IfThenElse, Store
 from tilewright.topi import x86
 
 TARGET = "llvm -mcpu=sapphirerapids"
@@ -46,13 +47,14 @@ def test_a_dense_layer() -> None:
     """Two tiles of rows, two of columns, and a loop over steps of sixteen words."""
     (call,) = calls_of(lowered_dense(64, 128))
     assert call.args[0].value == "dot_uint8_int8"
-    assert numbers_of(call) == [32, 16, 128, 128, 128, 2, 16, 0, 0, 16, 16 * 128, 16 * 128, 1, 2, 64, 64 * 32]
+    expected = [1, 32, 16, 128, 128, 128, 2, 16, 0, 0, 16, 16 * 128, 16 * 128, 1, 2, 64, 64 * 32]
+    assert numbers_of(call) == expected
 
 
 def test_rows_that_are_left_over() -> None:
     """The last rows are a call of their own."""
     counts = [
-        sum(numbers_of(call)[6 : 6 + 3 * numbers_of(call)[5] : 3]) for call in calls_of(lowered_dense(37, 64))
+        sum(numbers_of(call)[7 : 7 + 3 * numbers_of(call)[6] : 3]) for call in calls_of(lowered_dense(37, 64))
     ]
     assert sorted(counts)[-1] <= 32 and len(counts) == 2 and 37 % max(counts) == min(counts)
 
@@ -67,6 +69,61 @@ def test_the_loops_stay_for_when_the_unit_may_not_be_used(rows: int) -> None:
     interpret(lowered_dense(rows, 64), x, w, found)
     whole = w[0].transpose(0, 2, 1).reshape(64, 32).astype("int64")
     np.testing.assert_array_equal(found, x.astype("int64") @ whole)
+
+
+def small_convolution(channels: int) -> Any:
+    """A 3x3 convolution of few channels, in blocks of all of them."""
+    data = te.placeholder((1, 1, 10, 34, channels), "uint8", "x")
+    kernel = te.placeholder((1, 1, 3, 3, channels // 4, 16, 4), "int8", "w")
+    with tvm.target.Target(TARGET):
+        out = x86.conv2d_NCHWc_int8(data, kernel, 1, 0, 1, f"NCHW{channels}c", "NCHW16c")
+        lowered = tvm.lower(x86.schedule_conv2d_NCHWc_int8(out), [data, kernel, out], name="f")["f"]
+    return lowered, (data, kernel, out)
+
+
+@pytest.mark.parametrize(("channels", "words", "steps"), [(16, 12, 3), (4, 3, None), (32, 8, 9)])
+def test_taps_of_few_channels_are_one_step(channels: int, words: int, steps: int | None) -> None:
+    """The channels of neighbouring pixels follow each other in memory, and so do their weights: 3 taps of 16 channels
+    are a step of 12 words. 3 words are too few for the unit, and 3 times 8 too many for a step."""
+    calls = calls_of(small_convolution(channels)[0])
+    if steps is None:
+        assert calls == []
+        return
+    for call in calls:
+        numbers = numbers_of(call)
+        loops = numbers[8 + 3 * numbers[6] :]
+        assert numbers[2] == words and np.prod(loops[::3], dtype=int) == steps
+
+
+def attributes_of(function: Any, key: str) -> list[Any]:
+    """The attributes with this key, outermost first."""
+    parts = post_order(function.body)
+    return [part for part in reversed(parts) if isinstance(part, AttrStmt) and part.attr_key == key]
+
+
+def test_the_unit_is_configured_around_the_parallel_loop() -> None:
+    """Once a thread: columns, words and the rows of both groups."""
+    (attribute,) = attributes_of(lowered_dense(64, 128), "matrix_unit_tiles")
+    assert [size.value for size in attribute.value.args] == [32, 16, 16, 16]
+    assert isinstance(attribute.body, For) and attribute.body.kind == ForKind.PARALLEL
+
+
+def test_other_rows_have_another_configuration() -> None:
+    """The last rows are other tiles: each is configured for itself, within the loop that has both."""
+    sizes = [
+        tuple(size.value for size in attribute.value.args)
+        for attribute in attributes_of(lowered_dense(37, 64), "matrix_unit_tiles")
+    ]
+    assert len(sizes) == len(set(sizes)) == 2
+
+
+def test_zeros_are_only_stored_where_the_unit_is_not_used() -> None:
+    """The unit begins with zeros of its own; the loops that fill the sum are with those that add to it."""
+    function = lowered_dense(64, 128)
+    (choice,) = [part for part in post_order(function.body) if isinstance(part, IfThenElse)]
+    stores = [part for part in post_order(function.body) if isinstance(part, Store)]
+    zeros = [store for store in stores if is_const(store.value, 0)]
+    assert len(zeros) == 1 and zeros[0] in post_order(choice.else_case)
 
 
 def test_another_form_is_left_as_it_is() -> None:

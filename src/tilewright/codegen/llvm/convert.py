@@ -71,7 +71,7 @@ def _float_to_integer(emitter: Emitter, operand: str, source: DataType, result: 
     if source.bits == 16:
         operand, source = emitter.as_float32(operand, source), FLOAT32.with_lanes(source.lanes)
     if source.lanes > 1 and source.bits == 32 and result.bits <= 16:
-        return _to_narrow(emitter, operand, source, result)
+        return narrowed(emitter, in_range(emitter, operand, source, result), result)
     name = "llvm.fptosi.sat" if result.is_int else "llvm.fptoui.sat"
     return emitter.call_llvm(
         name, emitter.types.register(result), [(emitter.types.register(source), operand)]
@@ -84,9 +84,9 @@ def limits(dtype: DataType) -> tuple[int, int]:
     return (-(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1) if signed else (0, (1 << dtype.bits) - 1)
 
 
-def _to_narrow(emitter: Emitter, operand: str, source: DataType, result: DataType) -> str:
-    """float32 vectors to 8 or 16 bits by way of 32, which vector units convert to: LLVM converts directly to narrow
-    integers element by element."""
+def in_range(emitter: Emitter, operand: str, source: DataType, result: DataType) -> str:
+    """float32 vectors as int32 in the range of a type of 8 or 16 bits. Vector units convert to 32 bits: LLVM converts
+    directly to narrow integers element by element."""
     kind = emitter.types.register(source)
     least, most = limits(result)
     if least:
@@ -96,9 +96,17 @@ def _to_narrow(emitter: Emitter, operand: str, source: DataType, result: DataTyp
             f"select {_mask(source)} {is_number}, {kind} {operand}, {kind} zeroinitializer"
         )
     clamped = clamp(emitter, operand, source, least, most)
-    wide = emitter.types.register(DataType("int32").with_lanes(source.lanes))
-    whole = emitter.function.value(f"fptosi {kind} {clamped} to {wide}")
-    return emitter.function.value(f"trunc {wide} {whole} to {emitter.types.register(result)}")
+    return emitter.function.value(f"fptosi {kind} {clamped} to {emitter.types.register(_wide(result))}")
+
+
+def narrowed(emitter: Emitter, operand: str, result: DataType) -> str:
+    """Vectors of int32 that are in the range of a type of 8 or 16 bits as that type."""
+    wide = emitter.types.register(_wide(result))
+    return emitter.function.value(f"trunc {wide} {operand} to {emitter.types.register(result)}")
+
+
+def _wide(dtype: DataType) -> DataType:
+    return DataType("int32").with_lanes(dtype.lanes)
 
 
 def _mask(source: DataType) -> str:
@@ -116,20 +124,17 @@ def clamp(emitter: Emitter, operand: str, source: DataType, least: int, most: in
     return operand
 
 
-def rounded_to_unsigned(
-    emitter: Emitter, operand: str, source: DataType, result: DataType, offset: int
-) -> str:
-    """``nearbyint(operand) + offset`` of float32 vectors as unsigned integers of 8 or 16 bits, where one instruction
-    rounds and converts."""
+def rounded_in_range(emitter: Emitter, operand: str, source: DataType, result: DataType, offset: int) -> str:
+    """``nearbyint(operand) + offset`` of float32 vectors as int32 in the range of an unsigned type of 8 or 16 bits,
+    where one instruction rounds and converts."""
     kind = emitter.types.register(source)
     least, most = limits(result)
     clamped = clamp(emitter, operand, source, least - offset, most - offset)
-    dtype = DataType("int32").with_lanes(source.lanes)
-    wide = emitter.types.register(dtype)
+    wide = emitter.types.register(_wide(result))
     whole = emitter.call_llvm("llvm.lrint", wide, [(kind, clamped)])
     if offset:
-        whole = emitter.function.value(f"add {wide} {whole}, {emitter.constant(dtype, offset)}")
-    return emitter.function.value(f"trunc {wide} {whole} to {emitter.types.register(result)}")
+        whole = emitter.function.value(f"add {wide} {whole}, {emitter.constant(_wide(result), offset)}")
+    return whole
 
 
 def _integer_to_float(emitter: Emitter, operand: str, source: DataType, result: DataType) -> str:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from tilewright.codegen.llvm import division, memory
 from tilewright.codegen.llvm.calls import CALLS, Handler, call_function
-from tilewright.codegen.llvm.convert import convert, rounded_to_unsigned
+from tilewright.codegen.llvm.convert import convert, in_range, narrowed, rounded_in_range
 from tilewright.codegen.llvm.emitter import NON_INDEX_BITS, Emitter
 from tilewright.codegen.llvm.half_products import half_product, is_half_product
 from tilewright.codegen.llvm.indices import is_pure_index
@@ -110,11 +110,28 @@ class ExpressionEmitter(Emitter):
 
     def visit_cast(self, node: Cast) -> str:
         source, result = node.value.dtype, node.dtype
-        if self.machine.family == "x86" and result.is_uint and 8 <= result.bits <= 16 and source.lanes > 1:
-            found = _rounded(node.value)
-            if found is not None and found[0].dtype.bits == 32:
-                return rounded_to_unsigned(self, self.visit(found[0]), source, result, found[1])
+        found = self._in_range(node)
+        if found is not None:
+            return narrowed(self, found, result)
+        if isinstance(node.value, Cast) and (result.is_float or result.bits == 32):
+            # What was narrowed and is widened again need not be narrow in between.
+            found = self._in_range(node.value)
+            if found is not None:
+                return convert(self, found, DataType("int32").with_lanes(source.lanes), result)
         return convert(self, self.visit(node.value), source, result)
+
+    def _in_range(self, node: Cast) -> str | None:
+        """float32 vectors that a cast makes integers of 8 or 16 bits as int32 in their range; None for other casts."""
+        source, result = node.value.dtype, node.dtype
+        if not (source.lanes > 1 and source.is_float and source.bits == 32):
+            return None
+        if not (result.is_int or result.is_uint) or result.is_bool or not 8 <= result.bits <= 16:
+            return None
+        if self.machine.family == "x86" and result.is_uint:
+            found = _rounded(node.value)
+            if found is not None:
+                return rounded_in_range(self, self.visit(found[0]), source, result, found[1])
+        return in_range(self, self.visit(node.value), source, result)
 
     def visit_add(self, node: BinaryOpExpr) -> str:
         dtype = node.dtype

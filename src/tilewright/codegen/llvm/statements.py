@@ -160,7 +160,9 @@ class StatementEmitter(ExpressionEmitter):
         """Products below are on the matrix unit, which every thread that computes them configures."""
         assert isinstance(node.value, Call)
         sizes = [size.value for size in node.value.args if isinstance(size, IntImm)]
-        is_outlined = isinstance(node.body, For) and node.body.kind == ForKind.PARALLEL and not self.in_parallel
+        is_outlined = (
+            isinstance(node.body, For) and node.body.kind == ForKind.PARALLEL and not self.in_parallel
+        )
         if is_outlined:
             self.context.tiles = sizes
             self.statement(node.body)

@@ -111,13 +111,15 @@ def vectorize_inner(
 
 
 def _pieces(materialized: MaterializedStage, axes: list[IterVar]) -> int:
-    """How many pieces a block of channels has, of at least a vector each, for each of which conditions are the same: as
-    the operands of a concatenation."""
+    """How many pieces a block of channels has, of at least a vector each, in which conditions stay the same, as for the
+    operands of a concatenation, and reads are evenly spaced, as they are not across smaller blocks."""
     conditions = conditions_of(materialized)
     extent = constant_extent(axes[-1])
-    if len(axes) > 1 or extent is None or extent > MOST_IN_BLOCK or not conditions:
+    if len(axes) > 1 or extent is None or extent > MOST_IN_BLOCK:
         return 1
-    length = steady_length(conditions, materialized.compute.axes, axes[-1])
+    length = steady_length(conditions, materialized.compute.axes, axes[-1]) if conditions else extent
+    while length % 2 == 0 and any(read.steps(axes[-1], length) is None for read in materialized.reads):
+        length //= 2
     is_vector = length * materialized.operation.output(0).dtype.bits >= SHORTEST_VECTOR
     return extent // length if is_vector else 1
 

@@ -109,7 +109,12 @@ def tile_stages(
     result.reorder(*[loop.axis for loop in loops], *inner_axes)
     # The matrix unit loads rows from anywhere in memory as fast as from next to each other.
     packed = panel_loops and not packed_lanes and is_scattered(materialized, found, sizes)
-    if panel_loops and not packed_lanes and _can_pack(reduction, found) and _rows_are_apart(materialized, found, sizes):
+    if (
+        panel_loops
+        and not packed_lanes
+        and _can_pack(reduction, found)
+        and _rows_are_apart(materialized, found, sizes)
+    ):
         packed = decide("pack", bool(packed), lambda: [True, False])
     leading = len(first) if slices is not None else len([number for number in first if number in outer])
     shared, panel_place, place = _parallel(

@@ -8,8 +8,8 @@ before it fill C with zeros, the call sums from zero instead, and they are only 
 
 The call's arguments are: the operator that multiplies words; addresses of C, A and B; 1 if it sums from zero, 0 if it
 adds to C; columns; words per step; bytes between rows of C and of A and between words of B; the number of groups of
-rows, and for each its rows and the offsets of A and C; the number of loops over steps, outermost first, and for each its
-count and the steps of A and B.
+rows, and for each its rows and the offsets of A and C; the number of loops over steps, outermost first, and for each
+its count and the steps of A and B.
 
 The unit is configured for the sizes of its tiles, which takes longer than many products. The attribute
 ``matrix_unit_tiles`` is around the largest statements whose products have tiles of the same sizes, with a tuple of the

@@ -232,7 +232,9 @@ def low_precision_dense(
     units, depth = weight
     lane_type = _lane_type(tinfos)
     numbers = numbers_per_lane(lane_type)
-    in_tiles = has_matrix_unit(current_cpu(), tinfos[0].dtype) and isinstance(rows, int) and rows >= FEWEST_ROWS
+    in_tiles = (
+        has_matrix_unit(current_cpu(), tinfos[0].dtype) and isinstance(rows, int) and rows >= FEWEST_ROWS
+    )
     missing = -depth % (numbers * TILE if in_tiles else numbers)
     packed_lanes = (depth + missing) // numbers
     block = dense_block(units, rows if isinstance(rows, int) else None, packed_lanes, "int32")
