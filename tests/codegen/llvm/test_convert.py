@@ -53,3 +53,21 @@ def test_narrow_integers(dtype: str, offset: int | None) -> None:
     ends = np.iinfo(dtype)
     expected = np.where(np.isnan(wanted), 0, np.clip(wanted, ends.min, ends.max)).astype(dtype)
     np.testing.assert_array_equal(found.numpy(), expected)
+
+
+@pytest.mark.parametrize("wide", ["int32", "float32"])
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
+def test_narrow_integers_that_are_widened_again(dtype: str, wide: str) -> None:
+    """The same numbers, without being narrow in between."""
+    data = te.placeholder((64,), name="data")
+    made = te.compute((64,), lambda place: te.nearbyint(data[place]).astype(dtype).astype(wide), name="made")
+    schedule = te.create_schedule(made.op)
+    _, inner = schedule[made].split(made.op.axis[0], 16)
+    schedule[made].vectorize(inner)
+    found = tvm.nd.array(np.zeros(64, wide))
+    tvm.build(schedule, [data, made], "llvm")(tvm.nd.array(NUMBERS), found)
+    ends = np.iinfo(dtype)
+    expected = np.where(np.isnan(NUMBERS), 0, np.clip(np.rint(NUMBERS), ends.min, ends.max)).astype(wide)
+    np.testing.assert_array_equal(found.numpy(), expected)
+    text = tvm.build(schedule, [data, made], "llvm -mcpu=skylake-avx512").get_source("asm")
+    assert "vpmov" not in text

@@ -36,6 +36,16 @@ def test_instructions(first: str, second: str, instruction: str) -> None:
     assert ("vpdpbusd" if first == "uint8" else "vdpbf16ps") in text
 
 
+def test_long_sums_store_tiles_on_the_way() -> None:
+    """A core that has stored no tile for a while takes long for the next; 32 steps store one in iterations."""
+    short, long = (
+        dense("uint8", "int8", 32, 1, 64 * steps, "llvm -mcpu=sapphirerapids")[0].get_source("ll")
+        for steps in (8, 32)
+    )
+    assert long.count("call void @llvm.x86.tilestored64(i8") > 4
+    assert short.count("call void @llvm.x86.tilestored64(i8") == 4
+
+
 @pytest.mark.skipif(not {"amx-int8", "amx-bf16"} <= host_features(), reason="this machine has no matrix unit")
 @pytest.mark.parametrize(("first", "second", "instruction"), KINDS)
 def test_products(first: str, second: str, instruction: str) -> None:

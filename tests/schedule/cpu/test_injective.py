@@ -108,3 +108,19 @@ def test_operands_of_a_block_are_vectors() -> None:
     result = tvm.nd.empty((1, 1, 18, 18, 32), "uint8")
     function(*[tvm.nd.array(value) for value in values], result)
     np.testing.assert_array_equal(result.numpy(), np.concatenate(values, axis=4) + 3)
+
+
+def test_smaller_blocks_are_vectors() -> None:
+    """Blocks of 16 channels that become blocks of 64 are loaded as vectors of 16."""
+    data = te.placeholder((1, 4, 12, 12, 16), "uint8", name="data")
+    made = topi.layout_transform(data, "NCHW16c", "NCHW64c")
+    with tvm.target.Target("llvm"):
+        schedule = construct_schedule([made])
+        lowered = tvm.lower(schedule, [data, made])["main"]
+        function = tvm.build(schedule, [data, made], "llvm")
+    loads = [part for part in post_order(lowered.body) if isinstance(part, tir.Load)]
+    assert {load.dtype for load in loads} == {"uint8x16"}
+    value = np.random.default_rng(1).integers(0, 200, (1, 4, 12, 12, 16)).astype("uint8")
+    result = tvm.nd.empty((1, 1, 12, 12, 64), "uint8")
+    function(tvm.nd.array(value), result)
+    np.testing.assert_array_equal(result.numpy()[0, 0], value[0].transpose(1, 2, 0, 3).reshape(12, 12, 64))
