@@ -1,18 +1,17 @@
 """Which names of TVM's interface a test run calls: ``pytest --api-trace FILE``.
 
-Only the functions behind the listed names are monitored, each until it is called: on Python 3.12 and later by events of
-those code objects, before that by a profile function. Each process of ``pytest -n`` adds the names that were called to
-the file.
+Each function behind a listed name gets the code of a stand-in, whose first call notes the name, gives the function its
+own code back and calls it; every later call runs as without a trace. Each process of ``pytest -n`` adds the names that
+were called to the file.
 """
 
 from __future__ import annotations
 
 import inspect
-import sys
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from api_coverage import ABSENT, LISTING, Entry, find, read_listing
@@ -37,79 +36,72 @@ def _functions(entry: Entry) -> Iterator[FunctionType]:
 
 
 class Trace:
-    """The names that are still to be called, by the code that they run."""
+    """The names that are still to be called, by the functions that run then."""
 
     def __init__(self) -> None:
         self.called: set[str] = set()
-        self.waiting: dict[CodeType, list[tuple[str, FunctionType]]] = {}
+        self.waiting: dict[FunctionType, list[str]] = {}
+        self.codes: dict[FunctionType, CodeType] = {}
         for entry in read_listing(LISTING.read_text()):
             functions = list(_functions(entry))
             if not functions and entry.owner and find(entry) is not ABSENT:
                 # A plain field: it is used with its class.
                 functions = list(_functions(Entry(entry.section, "", entry.owner, None)))
             for function in functions:
-                self.waiting.setdefault(function.__code__, []).append((entry.path, function))
-
-    def note(self, code: CodeType, frame: FrameType) -> bool:
-        """Code begins to run; True if nothing more is to be learned from it."""
-        waiting = self.waiting.get(code)
-        if waiting is None:
-            return True
-        left = []
-        for path, function in waiting:
-            if _is_running(function, frame):
-                self.called.add(path)
-            else:
-                left.append((path, function))
-        if left:
-            self.waiting[code] = left
-        else:
-            del self.waiting[code]
-        return not left
+                self.waiting.setdefault(function, []).append(entry.path)
 
     def start(self) -> None:
         """Watch from now on."""
-        if sys.version_info >= (3, 12):
-            events = sys.monitoring
-            events.use_tool_id(events.PROFILER_ID, "api-trace")
-            events.register_callback(events.PROFILER_ID, events.events.PY_START, self._started)
-            for code in self.waiting:
-                events.set_local_events(events.PROFILER_ID, code, events.events.PY_START)
-        else:
-            threading.setprofile(self._profile)
-            sys.setprofile(self._profile)
+        for function in self.waiting:
+            self.codes[function] = function.__code__
+            signature = inspect.signature(function)
+            function.__code__ = _stand_in(function.__code__, partial(self._first_call, function))
+            # What asks for parameters (decorators, documentation) sees the function's own, not the stand-in's.
+            function.__dict__.setdefault("__signature__", signature)
 
-    def _started(self, code: CodeType, offset: int) -> Any:
-        # A callback of sys.monitoring: two frames up, past this one, is what was called.
-        return sys.monitoring.DISABLE if self.note(code, sys._getframe(1)) else None  # type: ignore[attr-defined]
+    def _first_call(self, function: FunctionType, /, *arguments: Any, **keywords: Any) -> Any:
+        self.called.update(self.waiting[function])
+        self._restore(function)
+        return function(*arguments, **keywords)
 
-    def _profile(self, frame: FrameType, event: str, argument: object) -> None:
-        if event == "call" and frame.f_code in self.waiting:
-            self.note(frame.f_code, frame)
+    def _restore(self, function: FunctionType) -> None:
+        # Another thread may have restored it between the call and here.
+        code = self.codes.pop(function, None)
+        if code is not None:
+            function.__code__ = code
+            function.__dict__.pop("__signature__", None)
 
     def stop(self, file: Path) -> None:
         """Watch no longer, and add the names to the file."""
-        if sys.version_info >= (3, 12):
-            sys.monitoring.free_tool_id(sys.monitoring.PROFILER_ID)
-        else:
-            sys.setprofile(None)
-            threading.setprofile(None)
+        for function in list(self.codes):
+            self._restore(function)
         with file.open("a") as names:
             # One write, at the end of the file wherever that is by then: processes do not overwrite each other's.
             names.write("".join(f"{name}\n" for name in sorted(self.called)))
 
 
-def _is_running(function: FunctionType, frame: FrameType) -> bool:
-    """True if the frame runs this function: those of one factory share their code, not what they close over."""
-    names = function.__code__.co_freevars
-    if not names:
-        return True
-    values = frame.f_locals
-    for name, cell in zip(names, function.__closure__ or (), strict=True):
-        try:
-            wanted = cell.cell_contents
-        except ValueError:
-            continue
-        if values.get(name, wanted) is not wanted:
-            return False
-    return True
+_FIRST_CALL = "the first call"
+"""Where the code of a stand-in has this constant, it gets the function that it calls."""
+
+
+def _stand_in(code: CodeType, first_call: Callable[..., Any]) -> CodeType:
+    """Code that calls ``first_call`` with its arguments and can take the place of ``code``: in its file and line, and
+    with as many variables closed over, which is what Python asks of a function's code."""
+    closed = ", ".join(f"closed_{place}" for place in range(len(code.co_freevars)))
+    source = f"""
+def surrounding({closed}):
+    def stand_in(*arguments, **keywords):
+        if 0: {closed or "pass"}
+        first_call = {_FIRST_CALL!r}
+        return first_call(*arguments, **keywords)
+    return stand_in
+"""
+    namespace: dict[str, Any] = {}
+    exec(compile(source, __file__, "exec"), namespace)
+    made: CodeType = namespace["surrounding"](*code.co_freevars).__code__
+    return made.replace(
+        co_consts=tuple(first_call if one == _FIRST_CALL else one for one in made.co_consts),
+        co_name=code.co_name,
+        co_filename=code.co_filename,
+        co_firstlineno=code.co_firstlineno,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,18 @@ from api_trace import Trace
 from tilewright import te, topi
 
 
-def test_trace(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """What is called between start and stop is added to the file; functions of one factory are told apart."""
+@pytest.fixture
+def trace(request: pytest.FixtureRequest) -> Trace:
+    """A trace that has not started."""
     if request.config.getoption("--api-trace"):
         pytest.skip("this run is traced itself, and a process has one trace")
+    return Trace()
+
+
+def test_trace(trace: Trace, tmp_path: Path) -> None:
+    """What is called between start and stop is added to the file; functions of one factory are told apart."""
     file = tmp_path / "trace.txt"
     file.write_text("tvm.before\n")
-    trace = Trace()
     trace.start()
     try:
         a = te.placeholder((4,))
@@ -28,3 +34,25 @@ def test_trace(tmp_path: Path, request: pytest.FixtureRequest) -> None:
         names
     )
     assert "tvm.topi.math.log" not in names and "tvm.te.schedule.create_schedule" not in names
+
+
+def test_traced_functions_are_themselves(trace: Trace, tmp_path: Path) -> None:
+    """Before their first call traced functions have their parameters and their source; afterwards their code."""
+    code, signature, source = (
+        te.placeholder.__code__,
+        inspect.signature(te.placeholder),
+        inspect.getsource(topi.exp),
+    )
+    trace.start()
+    try:
+        assert te.placeholder.__code__ is not code
+        assert inspect.signature(te.placeholder) == signature
+        assert inspect.getsource(topi.exp) == source
+        assert te.placeholder((4,), name="a").name == "a"
+        assert te.placeholder.__code__ is code
+        with pytest.raises(TypeError, match="placeholder"):
+            te.placeholder()  # type: ignore[call-arg]
+    finally:
+        trace.stop(tmp_path / "trace.txt")
+    assert "__signature__" not in vars(te.placeholder)
+    assert inspect.signature(te.placeholder) == signature
