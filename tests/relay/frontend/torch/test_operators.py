@@ -276,6 +276,7 @@ def test_reductions():
             *x.cummax(1),
             *x.cummin(2),
             torch.diff(x, dim=1),
+            torch.diff(x, 0, 1, x, x),
         ),
     }
     check_all(functions, [normal(2, 3, 4)], rtol=1e-4)
@@ -489,7 +490,11 @@ def test_scattering():
             x.slice_scatter(s[:, :2], 1, 0, 4, 2),
             x.diagonal_scatter(s[0, :3]),
         ),
-        "masked": lambda x, i, s: (x.masked_scatter(x > 0, s), x.put(i, s[:, :2])),
+        "masked": lambda x, i, s: (
+            x.masked_scatter(x > 0, s),
+            x[0].masked_scatter(x > 0, s),
+            x.put(i, s[:, :2]),
+        ),
     }
     index = torch.tensor([[0, 1], [2, 1], [0, 2]])
     check_all(functions, [normal(3, 4), index, normal(3, 4, seed=1)])
@@ -630,6 +635,7 @@ def test_resizing():
         "antialias": lambda x: (
             resize(x, (3, 2), mode="bilinear", antialias=True),
             resize(x, (3, 2), mode="bicubic", antialias=True),
+            resize(x, (3, 2), mode="bilinear", antialias=True, align_corners=True),
         ),
         "area": lambda x: resize(x, (2, 3), mode="area"),
         "line": lambda x: (resize(x[0], 9, mode="linear"), resize(x[0], scale_factor=2)),

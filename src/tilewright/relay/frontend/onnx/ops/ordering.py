@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import TupleWrapper, const
+from tilewright.relay.frontend.common.linear_algebra import determinants
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.dimensions import as_scalar, extent_of, int64
 from tilewright.relay.frontend.onnx.registry import converter
@@ -117,43 +121,7 @@ def einsum(node: Node, *inputs: RelayExpr) -> RelayExpr:
     return relay.einsum(inputs, str(node.attr("equation")).replace(" ", ""))
 
 
-LARGEST_DETERMINANT = 64
-"""Rows: each is a step of the elimination, written out."""
-
-
 @converter("Det", since=11)
 def determinant(node: Node, data: RelayExpr) -> RelayExpr:
-    """The determinants of matrices, by elimination with the largest element of each column."""
-    size = node.static_shape(data)[-1]
-    if size > LARGEST_DETERMINANT:
-        raise node.fail(f"determinants of {size} rows are not supported; the limit is {LARGEST_DETERMINANT}")
-    dtype = node.dtype(data)
-    rest = relay.reshape(data, (-1, size, size))
-    one, zero = const(1, dtype), const(0, dtype)
-    total: RelayExpr | None = None
-    for left in range(size, 0, -1):
-        column = relay.squeeze(relay.strided_slice(rest, [0], [1], axes=[2]), [2])
-        place = relay.argmax(relay.abs(column), axis=1, keepdims=True)
-        pivot = relay.gather(column, 1, place)
-        sign = relay.where(relay.equal(place, const(0, "int32")), one, relay.negative(one))
-        factor = relay.multiply(pivot, sign)
-        total = factor if total is None else relay.multiply(total, factor)
-        if left == 1:
-            break
-        rows = relay.arange(const(0, "int32"), const(left, "int32"), const(1, "int32"), "int32")
-        swapped = relay.where(
-            relay.equal(rows, const(0, "int32")),
-            place,
-            relay.where(relay.equal(rows, place), const(0, "int32"), rows),
-        )
-        places = relay.broadcast_to_like(relay.expand_dims(swapped, 2), relay.cast(rest, "int32"))
-        ordered = relay.gather(rest, 1, places)
-        safe = relay.where(relay.equal(pivot, zero), one, pivot)
-        head = relay.divide(
-            relay.strided_slice(ordered, [0, 1], [1, left], axes=[1, 2]), relay.expand_dims(safe, 2)
-        )
-        below = relay.strided_slice(ordered, [1, 0], [left, 1], axes=[1, 2])
-        inner = relay.strided_slice(ordered, [1, 1], [left, left], axes=[1, 2])
-        rest = relay.subtract(inner, relay.multiply(below, head))
-    assert total is not None
-    return relay.reshape(total, node.static_shape(data)[:-2])
+    """The determinants of matrices."""
+    return determinants(node, cast(Expr, data))

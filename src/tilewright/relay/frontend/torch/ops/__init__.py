@@ -10,6 +10,7 @@ from tilewright.relay.frontend.torch.ops import (
     gradients,
     indexing,
     joins,
+    linear_algebra,
     losses,
     matrices,
     normalization,

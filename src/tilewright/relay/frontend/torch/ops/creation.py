@@ -300,6 +300,7 @@ def one_hot(node: TorchNode, input: Expr, num_classes: int = -1) -> Expr:
 def vander(node: TorchNode, x: Expr, N: int | None = None, increasing: bool | None = None) -> Expr:
     """Powers of a vector's elements."""
     rising = "linalg" in node.op_type if increasing is None else increasing
+    x = x if node.rank(x) else relay.reshape(x, (1,))
     count = node.known_size(x, -1) if N is None else N
     powers = np.arange(count) if rising else np.arange(count)[::-1]
     dtype = "int64" if node.is_integral(x) else node.dtype(x)

@@ -245,6 +245,8 @@ def diff(
     append: Expr | None = None,
 ) -> Expr:
     """Differences of neighbours along an axis."""
+    if n == 0:
+        return input
     axis = node.axis_of(dim, node.rank(input))
     parts = [one for one in (prepend, input, append) if one is not None]
     data = relay.concatenate(parts, axis) if len(parts) > 1 else input

@@ -82,9 +82,12 @@ def _weights(
     number = np.arange(target, dtype=np.float64)
     if align_corners:
         ratio = (size - 1) / (target - 1) if target > 1 else 0.0
-        place = number * ratio
     else:
         ratio = _ratio(size, target, scale)
+    if align_corners and not antialias:
+        place = number * ratio
+    else:
+        # Kernels of antialiased resizing lie around the middles of pixels, whatever corners are aligned.
         place = (number + 0.5) * ratio - 0.5
         if not cubic and not antialias:
             place = np.maximum(place, 0.0)

@@ -21,6 +21,7 @@ from tilewright.relay.frontend.common.sizes import (
 from tilewright.relay.frontend.torch.node import Operand, TorchNode
 from tilewright.relay.frontend.torch.ops.creation import positions
 from tilewright.relay.frontend.torch.ops.indexing import from_front, index_places
+from tilewright.relay.frontend.torch.ops.matrices import common_sizes
 from tilewright.relay.frontend.torch.ops.views import LAST, part
 from tilewright.relay.frontend.torch.registry import converter
 
@@ -300,12 +301,13 @@ def index_reduce(
 @converter("aten::masked_scatter")
 def masked_scatter(node: TorchNode, input: Expr, mask: Expr, source: Expr) -> Expr:
     """The elements of a source, in order, at the places where a mask holds."""
-    wide = broadcast_to(node, mask, sizes_of(node, input))
+    sizes = common_sizes(node, sizes_of(node, input), sizes_of(node, mask))
+    wide = broadcast_to(node, mask, sizes)
     flat = reshaped(node, wide, [-1])
     order = relay.subtract(relay.cumsum(relay.cast(flat, "int64"), 0), const(1, "int64"))
     chosen = relay.take(reshaped(node, source, [-1]), relay.maximum(order, const(0, "int64")), axis=0)
-    shown = reshaped(node, node.cast(chosen, node.dtype(input)), sizes_of(node, input))
-    return relay.where(wide, shown, input)
+    shown = reshaped(node, node.cast(chosen, node.dtype(input)), sizes)
+    return relay.where(wide, shown, broadcast_to(node, input, sizes))
 
 
 # Parts
