@@ -79,6 +79,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (X,),
     ),
     "error function": (lambda x: (jax.scipy.special.erf(x), jax.scipy.special.erfc(x), jax.nn.gelu(x)), (X,)),
+    "inverse error function": (lambda x: jax.scipy.special.erfinv(jnp.tanh(x)), (X,)),
     "activations": (
         lambda x: (
             jax.nn.relu(x),

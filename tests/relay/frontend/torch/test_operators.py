@@ -78,6 +78,13 @@ def test_functions_of_positive_numbers():
     check_all(functions, [normal(3, 4).abs().clamp(0.05, 0.95)])
 
 
+def test_special_functions():
+    """Gamma's logarithm and its derivative, the inverse error function and the quantiles of the normal distribution."""
+    functions = {name: getattr(torch.special, name) for name in ("gammaln", "digamma", "erfinv", "ndtri")}
+    numbers = torch.tensor([0.0, 0.1, 0.3, 0.5, 0.9, 1.0, 2.5, 30.0, -0.4, -3.7])
+    check_all(functions, [numbers], rtol=1e-4, atol=1e-5)
+
+
 def test_special_values():
     """NaN, infinities and zeros of either sign."""
     values = torch.tensor([float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1.5, -2.5, 0.5])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common import special
 from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.jax.node import JaxNode
 from tilewright.relay.frontend.jax.registry import converter
@@ -200,35 +201,7 @@ def reduce_precision(node: JaxNode, data: Expr) -> Expr:
     return data if kinds[digits] == own else relay.cast(relay.cast(data, kinds[digits]), own)
 
 
-_ERROR_INVERSE: Final = (
-    (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503,
-     -0.00417768164, 0.246640727, 1.50140941),
-    (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613,
-     0.00943887047, 1.00167406, 2.83297682),
-)  # fmt: skip
-"""Giles' polynomials for single precision, highest power first: of w - 2.5, and of sqrt(w) - 3."""
-
-
 @converter("chlo.erf_inv")
 def inverse_error_function(node: JaxNode, data: Expr) -> Expr:
-    """The inverse of erf, by polynomials of w = -log(1 - x * x)."""
-    dtype = node.dtype(data)
-    wide = relay.cast(data, "float32") if dtype != "float32" else data
-
-    def scalar(value: float) -> Expr:
-        return relay.const(value, "float32")
-
-    around = relay.multiply(relay.subtract(scalar(1), wide), relay.add(scalar(1), wide))
-    weight = relay.negative(relay.log(around))
-    far = relay.greater_equal(weight, scalar(5))
-    base = relay.where(
-        far, relay.subtract(relay.sqrt(weight), scalar(3)), relay.subtract(weight, scalar(2.5))
-    )
-    total: Expr | None = None
-    for near_term, far_term in zip(*_ERROR_INVERSE, strict=True):
-        term = relay.where(far, scalar(far_term), scalar(near_term))
-        total = term if total is None else relay.add(relay.multiply(total, base), term)
-    assert total is not None
-    ends = relay.equal(relay.abs(wide), scalar(1))
-    made = relay.where(ends, relay.multiply(wide, scalar(float("inf"))), relay.multiply(total, wide))
-    return made if dtype == "float32" else relay.cast(made, dtype)
+    """What the error function is this of."""
+    return special.erfinv(data, node.dtype(data))

@@ -24,6 +24,7 @@ from tilewright.relay.frontend.torch.ops import (
     resizing,
     scalars,
     scattering,
+    special,
     views,
     vision,
     windows,
