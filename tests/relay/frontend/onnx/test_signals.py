@@ -63,7 +63,7 @@ def test_frames() -> None:
 def test_a_long_transform_is_refused() -> None:
     """Before its matrices are made."""
     inputs = {"x": floats(1, 4, 1), "n": scalar(1 << 40)}
-    with pytest.raises(ModelError, match="a table of"):
+    with pytest.raises(ModelError, match="is not possible"):
         run(
             node_model("DFT", inputs | {"x": floats(1, 1 << 10, 1)}, opset=20, constants={"n": inputs["n"]}),
             inputs,

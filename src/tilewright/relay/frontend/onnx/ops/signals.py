@@ -1,24 +1,17 @@
-"""Fourier transforms, of whole signals and of frames, and mel filters.
-
-A transform is a product with matrices of cosines and sines: lengths are known, and a matrix product is fast at the
-sizes that audio and vision models use.
-"""
+"""Fourier transforms, of whole signals and of frames, and mel filters."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common import fourier
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.partial_shapes import arange, check_constants, combined, extent, part
 from tilewright.relay.frontend.onnx.registry import converter
 from tilewright.relay.frontend.onnx.tensors import dtype_name
-
-Array = np.ndarray[Any, Any]
 
 
 @converter("DFT", since=17)
@@ -53,54 +46,23 @@ def _dft(node: Node, data: Expr, length: Expr | None, axis: int) -> Expr:
 
 def transformed(node: Node, data: Expr, axis: int, count: int, inverse: bool, onesided: bool) -> Expr:
     """The transform of ``count`` elements along an axis of data whose last axis holds real and imaginary parts."""
-    size, parts = node.shape(data)[axis], node.shape(data)[-1]
-    if size is None or parts is None:
-        size, parts = node.static_shape(data)[axis], node.static_shape(data)[-1]
+    parts = node.shape(data)[-1]
+    if parts is None:
+        parts = node.static_shape(data)[-1]
     if parts not in (1, 2):
         raise node.fail(f"the shape {node.shape(data)} is neither that of real nor of complex signals")
-    if count < 1:
-        raise node.fail(f"a transform of {count} elements is not possible")
-    used = min(size, count // 2 + 1 if inverse and onesided else count)
-    check_constants(node, count, used)
     rank = node.rank(data) - 1
-    order = [place for place in range(rank) if place != axis] + [axis]
-    read = data if used == size else part(data, 0, used, axis)
-    values = [
-        relay.transpose(relay.squeeze(part(read, number, number + 1, rank), axis=[rank]), order)
-        for number in range(parts)
-    ]
-    cosine, sine = _matrices(count, used, inverse, onesided)
-
-    def times(value: Expr, matrix: Array) -> Expr:
-        weight = node.constant(matrix, data)
-        if rank == 1:
-            return relay.squeeze(relay.nn.dense(relay.expand_dims(value, 0), weight), axis=[0])
-        return relay.nn.dense(value, weight)
-
-    real = times(values[0], cosine)
-    if parts == 2:
-        real = real - times(values[1], sine)
-    results = [real]
-    if not (inverse and onesided):
-        imaginary = times(values[0], sine)
-        results.append(imaginary + times(values[1], cosine) if parts == 2 else imaginary)
-    back = [int(place) for place in np.argsort(order)]
-    return relay.stack([relay.transpose(result, back) for result in results], axis=rank)
-
-
-def _matrices(count: int, used: int, inverse: bool, onesided: bool) -> tuple[Array, Array]:
-    """The real and imaginary parts of the factors, (results, elements)."""
-    results = count // 2 + 1 if onesided and not inverse else count
-    # Products of indices modulo the length keep the angles small, and the sines exact.
-    angle = 2 * np.pi / count * (np.outer(np.arange(results), np.arange(used)) % count)
-    cosine, sine = np.cos(angle), np.sin(angle)
-    if not inverse:
-        return cosine, -sine
-    weight = np.full(used, 1.0 / count)
-    if onesided:
-        # The half that is not given mirrors the one that is, but for the ends.
-        weight[1 : (count + 1) // 2] *= 2
-    return cosine * weight, sine * weight
+    values = [relay.squeeze(part(data, number, number + 1, rank), axis=[rank]) for number in range(parts)]
+    real, imaginary = fourier.transformed(
+        node,
+        (values[0], values[1] if parts == 2 else None),
+        axis,
+        count,
+        inverse=inverse,
+        onesided=onesided,
+        scale=1 / count if inverse and count else 1.0,
+    )
+    return relay.stack([real] if imaginary is None else [real, imaginary], axis=rank)
 
 
 @converter("STFT", since=17)
