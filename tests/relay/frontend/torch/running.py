@@ -24,7 +24,7 @@ class Functions(torch.nn.Module):
 
 def array(tensor):
     """The elements; those of bfloat16 in the type that NumPy has for them."""
-    tensor = tensor.detach()
+    tensor = tensor.detach().resolve_neg()
     if tensor.dtype == torch.bfloat16:
         return tensor.view(torch.uint16).numpy().view(numpy_dtype(DataType("bfloat16")))
     return tensor.numpy()

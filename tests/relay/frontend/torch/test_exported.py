@@ -267,17 +267,6 @@ def test_half_precision_weights():
     assert str(module["main"].ret_type.dtype) == "bfloat16"
 
 
-def test_complex_numbers_are_refused():
-    """With a sentence that says what to do."""
-
-    class Spectrum(nn.Module):
-        def forward(self, x):
-            return torch.view_as_real(torch.fft.rfft(x))
-
-    with pytest.raises(ModelError, match="real and imaginary parts"):
-        from_exported_program(torch.export.export(Spectrum(), (torch.randn(8),)))
-
-
 # Errors
 
 

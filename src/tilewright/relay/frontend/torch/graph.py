@@ -13,6 +13,13 @@ from tilewright.relay.frontend.common.sizes import with_known
 from tilewright.relay.frontend.torch import ops  # noqa: F401 - registers the converters
 from tilewright.relay.frontend.torch.aliasing import schema_of, written_arguments
 from tilewright.relay.frontend.torch.arrays import array_of
+from tilewright.relay.frontend.torch.complex_calls import complex_call, converts_complex
+from tilewright.relay.frontend.torch.complex_pair import (
+    ComplexPair,
+    constant_pair,
+    has_complex,
+    is_complex_type,
+)
 from tilewright.relay.frontend.torch.dtypes import dtype_name
 from tilewright.relay.frontend.torch.node import Scope, TorchNode
 from tilewright.relay.frontend.torch.numbers import find_number_function
@@ -64,9 +71,11 @@ class GraphImporter:
         found = self.graph_module
         for part in target.split("."):
             found = getattr(found, part)
-        return (
-            Constant(array_of(found, f"the tensor {target!r}")) if isinstance(found, torch.Tensor) else found
-        )
+        if not isinstance(found, torch.Tensor):
+            return found
+        if found.is_complex():
+            return constant_pair(found)
+        return Constant(array_of(found, f"the tensor {target!r}"))
 
     def _argument(self, given: Any) -> Any:
         """An argument of a call: nodes stand for their values."""
@@ -78,13 +87,13 @@ class GraphImporter:
         if isinstance(given, dict):
             return {name: self._argument(item) for name, item in given.items()}
         if isinstance(given, torch.dtype):
-            return dtype_name(given)
+            return str(given).removeprefix("torch.") if given.is_complex else dtype_name(given)
         if isinstance(given, slice):
             return slice(*(self._argument(part) for part in (given.start, given.stop, given.step)))
         if isinstance(given, (torch.device, torch.layout, torch.memory_format)):
             return str(given)
         if isinstance(given, complex):
-            raise ModelError(f"the complex number {given} is not supported")
+            return ComplexPair(given.real, given.imag)
         return given
 
     # Calls
@@ -109,10 +118,12 @@ class GraphImporter:
     def called(self, node: TorchNode, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The result of an operator for values of its arguments."""
         schema = schema_of(target)
+        arguments, defaults = bound_arguments(schema, args, kwargs)
+        if has_complex(arguments):
+            return complex_call(node, schema, arguments, defaults)
         found = find_converter(schema.name, schema.overload_name)
         if found is None:
             raise node.fail("the operator is not supported")
-        arguments, defaults = bound_arguments(schema, args, kwargs)
         return found(node, arguments, defaults)
 
     def _without_schema(self, node: TorchNode, fx_node: Any) -> Any:
@@ -136,6 +147,8 @@ class GraphImporter:
                 meta if isinstance(meta, (list, tuple)) and len(meta) == len(result) else [None] * len(result)
             )
             return [self._settled(node, one, other) for one, other in zip(result, metas, strict=True)]
+        if isinstance(result, ComplexPair):
+            return result.each(lambda part: self._settled(node, part, meta))
         if not isinstance(result, ExprWithOp):
             return result
         if type(meta).__name__ in ("SymInt", "SymFloat", "SymBool", "int", "float", "bool"):
@@ -197,17 +210,30 @@ def _missing(graph_module: Any, higher_order: Mapping[str, Any]) -> Iterator[tup
         for node in module.graph.nodes:
             if node.op in ("call_module", "call_method"):
                 yield f"{node.op} {node.target}", node.name
-            elif node.op == "call_function" and not _is_supported(node.target, higher_order):
-                yield operator_name(node.target), node.name
+            elif node.op == "call_function" and not _is_supported(node, higher_order):
+                kind = " of complex numbers" if _takes_complex(node) else ""
+                yield operator_name(node.target) + kind, node.name
 
 
-def _is_supported(target: Any, higher_order: Mapping[str, Any]) -> bool:
+def _is_supported(node: Any, higher_order: Mapping[str, Any]) -> bool:
+    target = node.target
     schema = schema_of(target)
     if schema is not None:
-        return find_converter(schema.name, schema.overload_name) is not None
+        find = converts_complex if _takes_complex(node) else find_converter
+        return bool(find(schema.name, schema.overload_name))
     if _is_higher_order(target):
         return target.__name__ in higher_order
     return find_number_function(target) is not None
+
+
+def _takes_complex(node: Any) -> bool:
+    """True if an argument of a node is a complex tensor, number or element type."""
+    torch = torch_package()
+    metas = (getattr(one.meta.get("val"), "dtype", None) for one in node.all_input_nodes)
+    leaves = torch.utils._pytree.tree_leaves([node.args, node.kwargs])
+    return any(map(is_complex_type, metas)) or any(
+        isinstance(leaf, complex) or is_complex_type(leaf) for leaf in leaves
+    )
 
 
 def flat_outputs(result: Any) -> list[RelayExpr | None]:
@@ -222,6 +248,8 @@ def flat_outputs(result: Any) -> list[RelayExpr | None]:
         return [ModelNode("output", "", {}, None).constant(result, _number_dtype(result))]  # type: ignore[arg-type]
     if result is None or isinstance(result, RelayExpr):
         return [result]
+    if isinstance(result, ComplexPair):
+        raise ModelError("an output of the model is complex: return its parts instead (torch.view_as_real)")
     raise ModelError(f"an output of the model is a {type(result).__name__}, not a tensor")
 
 

@@ -9,6 +9,7 @@ from tilewright.ir.tensor_type import TensorType, scalar_type
 from tilewright.relay.expr import Constant, Expr, Var
 from tilewright.relay.frontend.common import input_type
 from tilewright.relay.frontend.torch.arrays import array_of
+from tilewright.relay.frontend.torch.complex_pair import ComplexPair, constant_pair
 from tilewright.relay.frontend.torch.dtypes import dtype_name
 from tilewright.relay.frontend.torch.node import Scope
 from tilewright.runtime.ndarray import NDArray
@@ -23,8 +24,11 @@ class Weights:
         self.freeze = freeze
         self.values: dict[str, NDArray] = {}
 
-    def add(self, name: str, tensor: Any) -> Expr:
-        """A tensor of the model. One element, and integers, which may be indices or sizes, are always constants."""
+    def add(self, name: str, tensor: Any) -> Expr | ComplexPair:
+        """A tensor of the model. One element, integers, which may be indices or sizes, and complex numbers are always
+        constants."""
+        if tensor.is_complex():
+            return constant_pair(tensor)
         stored = array_of(tensor, f"the tensor {name!r}")
         whole = stored.dtype.is_integral or stored.dtype.is_bool
         if self.freeze or whole or tensor.numel() <= 1:

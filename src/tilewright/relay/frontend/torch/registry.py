@@ -51,20 +51,30 @@ def _is_default(value: Any, default: Any) -> bool:
     return value is None or (isinstance(value, (bool, int, float, str, list)) and value == default)
 
 
-_CONVERTERS: Final[dict[str, Converter]] = {}
+Table = dict[str, Converter]
+_CONVERTERS: Final[Table] = {}
+_COMPLEX_CONVERTERS: Final[Table] = {}
 
 
 def converter(*names: str) -> Callable[[AnyFunction], AnyFunction]:
     """Register a converter of operators: ``"aten::add"`` for all overloads, ``"aten::add.Tensor"`` for one."""
+    return _registering(_CONVERTERS, names)
 
+
+def complex_converter(*names: str) -> Callable[[AnyFunction], AnyFunction]:
+    """Register a converter of operators for calls with complex tensors or types among their arguments."""
+    return _registering(_COMPLEX_CONVERTERS, names)
+
+
+def _registering(table: Table, names: Iterable[str]) -> Callable[[AnyFunction], AnyFunction]:
     def register(function: AnyFunction) -> AnyFunction:
         taken = list(inspect.signature(function).parameters.values())[1:]
         parameters = frozenset(one.name for one in taken if one.kind is not one.VAR_KEYWORD)
         takes_all = any(one.kind is one.VAR_KEYWORD for one in taken)
         for name in names:
-            if name in _CONVERTERS:
+            if name in table:
                 raise ValueError(f"there are two converters of {name}")
-            _CONVERTERS[name] = Converter(function, parameters, takes_all)
+            table[name] = Converter(function, parameters, takes_all)
         return function
 
     return register
@@ -73,12 +83,23 @@ def converter(*names: str) -> Callable[[AnyFunction], AnyFunction]:
 def find_converter(name: str, overload: str = "") -> Converter | None:
     """The converter of ``"aten::add"`` and an overload: that of the overload if there is one, else that of the
     operator. What an operator in place computes is what the one without the underscore does."""
-    candidates = [name]
-    if name.endswith("_") and not name.endswith("__"):
-        candidates.append(name[:-1])
-    for candidate in candidates:
-        found = _CONVERTERS.get(f"{candidate}.{overload}") if overload else None
-        found = found or _CONVERTERS.get(candidate)
+    return _found(_CONVERTERS, name, overload)
+
+
+def find_complex_converter(name: str, overload: str = "") -> Converter | None:
+    """The converter for calls with complex tensors."""
+    return _found(_COMPLEX_CONVERTERS, name, overload)
+
+
+def names_of(name: str) -> list[str]:
+    """An operator's name, and that of the one which is not in place."""
+    return [name, name[:-1]] if name.endswith("_") and not name.endswith("__") else [name]
+
+
+def _found(table: Table, name: str, overload: str) -> Converter | None:
+    for candidate in names_of(name):
+        found = table.get(f"{candidate}.{overload}") if overload else None
+        found = found or table.get(candidate)
         if found is not None:
             return found
     return None

@@ -3,10 +3,12 @@
 from tilewright.relay.frontend.torch.ops import (
     activations,
     attention,
+    complex_numbers,
     convolution,
     creation,
     distances,
     elementwise,
+    fourier,
     gradients,
     indexing,
     joins,

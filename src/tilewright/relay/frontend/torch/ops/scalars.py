@@ -63,20 +63,3 @@ def dim(node: TorchNode, input: Expr) -> int:
 def is_same_size(node: TorchNode, input: Expr, other: Expr) -> bool:
     """Whether two tensors have the same shape."""
     return node.static_shape(input) == node.static_shape(other)
-
-
-_COMPLEX = (
-    "complex numbers are not supported: write the model on real and imaginary parts, each a tensor of floats"
-)
-
-
-@converter(
-    "aten::_fft_r2c", "aten::_fft_c2r", "aten::_fft_c2c", "aten::fft_fft", "aten::fft_ifft", "aten::fft_rfft",
-    "aten::fft_irfft", "aten::fft_fft2", "aten::fft_ifft2", "aten::fft_rfft2", "aten::fft_irfft2",
-    "aten::fft_fftn", "aten::fft_ifftn", "aten::fft_rfftn", "aten::fft_irfftn", "aten::stft", "aten::istft",
-    "aten::view_as_complex", "aten::view_as_real", "aten::complex", "aten::polar", "aten::imag",
-    "aten::fft_hfft", "aten::fft_ihfft", "aten::view_as_real_copy", "aten::view_as_complex_copy",
-)  # fmt: skip
-def refused(node: TorchNode, **arguments: Any) -> None:
-    """Operators whose results are complex."""
-    raise node.fail(_COMPLEX)

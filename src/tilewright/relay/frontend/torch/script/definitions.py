@@ -63,8 +63,7 @@ def _traced(
         )
 
     examples = [
-        torch.zeros((), dtype=getattr(torch, node.dtype(tensor))).expand(node.shape(tensor))
-        for tensor in tensors
+        torch.empty(node.shape(tensor), dtype=getattr(torch, node.dtype(tensor))) for tensor in tensors
     ]
     table: dict[Any, Any] = {}
     function: Any = call

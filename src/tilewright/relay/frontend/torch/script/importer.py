@@ -16,6 +16,7 @@ from tilewright.relay.expr import Constant, TupleWrapper, const
 from tilewright.relay.frontend.common import Unsupported, collect_unsupported
 from tilewright.relay.frontend.common.folding import Folder
 from tilewright.relay.frontend.common.sizes import broadcast_to, sizes_of
+from tilewright.relay.frontend.torch.complex_pair import ComplexPair
 from tilewright.relay.frontend.torch.node import Scope
 from tilewright.relay.frontend.torch.package import torch_package
 from tilewright.relay.frontend.torch.registry import Converter, find_converter
@@ -27,6 +28,7 @@ from tilewright.relay.frontend.torch.script.registry import find_operator
 from tilewright.relay.frontend.torch.script.schema import Schema
 from tilewright.relay.frontend.torch.script.store import Store
 from tilewright.relay.frontend.torch.script.values import ListValue, Tensor, Unsettled
+from tilewright.support.errors import ModelError
 
 CustomConverter = Callable[[list[Any], list[str]], Any]
 """A converter of a user's map: from the inputs and their types."""
@@ -51,6 +53,7 @@ _SAME_ORDER: Final = frozenset(
         "aten::to",
     }
 )
+
 """Views of contiguous tensors that are contiguous."""
 
 
@@ -312,6 +315,10 @@ class GraphImporter:
         name = kind.kind()
         if name == "OptionalType":
             return self.wrapped(made, kind.getElementType())
+        if isinstance(made, ComplexPair):
+            raise ModelError(
+                "complex numbers are not supported in TorchScript: export the model (torch.export.export)"
+            )
         if isinstance(made, RelayExpr):
             made = self.folder.settled(made)
             number = _NUMBERS.get(name, "")
