@@ -126,6 +126,9 @@ WITHIN_IMAGES = {
     "max of a volume": (VOLUME, lambda x: relay.nn.max_pool3d(x, (1, 3, 2), (1, 2, 1), padding=(0, 1, 0))),
     "average of a volume": (VOLUME, lambda x: relay.nn.avg_pool3d(x, (1, 2, 2), (1, 2, 2))),
     "average to a size": (LINE, lambda x: relay.nn.adaptive_avg_pool1d(x, 4)),
+    "normalize": (LINE, lambda x: relay.mean(x, 2, keepdims=True) + x / relay.variance(x, 2, keepdims=True)),
+    "normalize batches": ((2, 4, 9), lambda x: x / relay.sum(x, axis=2, keepdims=True)),
+    "mean of frames": (VOLUME, lambda x: x - relay.mean(x, axis=(3, 4), keepdims=True)),
     "max to a size": (LINE, lambda x: relay.nn.adaptive_max_pool1d(x, 1)),
 }
 
@@ -149,7 +152,19 @@ def test_what_stays_within_images_goes_along(what: str) -> None:
     assert_same(given, found)
 
 
+@pytest.mark.parametrize("reduce", [relay.max, relay.mean, relay.variance])
+def test_a_reduction_of_a_line_reads_its_image(reduce: Any) -> None:
+    """Nothing moves before it, and its result is no image."""
+    data = relay.var("data", shape=(2, 4, 9))
+    given = relay.Function([data], reduce(relay.nn.conv1d(data, weights(4, 4, 3)), axis=-1))
+    found = as_images(given)
+    # The weight's, and the way in.
+    assert operators(found).count("reshape") == 2 + operators(typed(given)).count("reshape")
+    assert_same(given, found)
+
+
 FRAMES = {
+    "mean": lambda x: relay.mean(x, axis=(2, 3, 4)),
     "pad": lambda x: relay.nn.pad(x, ((0, 0), (0, 0), (1, 0), (0, 0), (0, 0))),
     "slice": lambda x: relay.strided_slice(x, (1,), (3,), axes=(2,)),
     "concatenate": lambda x: relay.concatenate([x, x], 2),

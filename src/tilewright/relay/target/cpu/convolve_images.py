@@ -9,6 +9,7 @@ convolutions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -21,7 +22,7 @@ from tilewright.relay.expr import Call, Tuple, const
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern
-from tilewright.relay.target.cpu.image_operators import LINE, ON_IMAGES
+from tilewright.relay.target.cpu.image_operators import LINE, ON_IMAGES, OTHER_OPERANDS
 from tilewright.relay.transform.lib.convolution_geometry import Walk, walk_of
 from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.relay.transform.lib.rewriting import (
@@ -177,21 +178,19 @@ class _ToImages(OperatorRewriter):
 
     def _within_images(self, old: Call, new: Call) -> RelayExpr | None:
         """An operator of ``ON_IMAGES`` on the images of its operands, where at least one was made from images."""
-        operands, before = (
-            one.args[0].fields if isinstance(one.args[0], Tuple) else one.args[:1] for one in (new, old)
-        )
+        operands, before = _image_operands(new), _image_operands(old)
         if not any(operand in self.images for operand in operands):
             return None
         result, *shapes = (constant_shape(one) for one in (old, *before))
         known = [shape for shape in shapes if shape is not None]
-        if result is None or len(known) < len(shapes) or len(result) != len(known[0]):
+        if result is None or len(known) < len(shapes) or len({len(shape) for shape in known}) > 1:
             return None
         images = [
             self.images.get(operand) or _as_images(operand, shape)
             for operand, shape in zip(operands, known, strict=True)
         ]
         made = ON_IMAGES[new.op.name](new, images, known[0], result)  # type: ignore[attr-defined]
-        return None if made is None else self._remember(made, result)
+        return made if made is None or len(result) < len(known[0]) else self._remember(made, result)
 
     def _line(self, old: Call, new: Call) -> None:
         """A line that is a view of an image of one row, as a transposed convolution gives it."""
@@ -222,6 +221,9 @@ class _ToImages(OperatorRewriter):
             return None
         if extents == shape:
             return self.images.get(argument) or _as_images(argument, shape)
+        alike = len(extents) == len(shape) and (len(shape) == LINE or extents[:3] == shape[:3])
+        if alike and argument in self.images:
+            return self.images[argument]
         if by_axis or prod(extents) == 1:
             return argument if len(extents) <= 1 else call("reshape", argument, newshape=(1,))
         whole = (1,) * (len(shape) - len(extents)) + extents
@@ -229,6 +231,13 @@ class _ToImages(OperatorRewriter):
         if whole != (1, channels) + (1,) * (len(shape) - 2):
             return None
         return call("reshape", argument, newshape=(channels, 1, 1))
+
+
+def _image_operands(made: Call) -> Sequence[RelayExpr]:
+    """The operands of an operator of ``ON_IMAGES`` that are lines or volumes."""
+    if isinstance(made.args[0], Tuple):
+        return made.args[0].fields
+    return made.args[:1] if is_call(made, *OTHER_OPERANDS) else made.args
 
 
 def _has_no_axis(new: Call) -> bool:

@@ -1,4 +1,4 @@
-"""Operators on lines and volumes as operators on their images: padding, slices, concatenation and pooling.
+"""Operators on lines and volumes as operators on their images: padding, slices, concatenation, pooling and reductions.
 
 A line is an image of one row, a volume a batch of its frames (see ``convolve_images``). What stays within rows,
 columns and channels means the same there; what moves or combines frames does not, and is left.
@@ -110,6 +110,27 @@ def _pooled_to_size(
     return call(f"{name}2d", images[0], output_size=(1, result[2]))
 
 
+def _reduced(
+    made: Call, images: Sequence[RelayExpr], shape: Constants, result: Constants
+) -> RelayExpr | None:
+    """A reduction over all pixels of each image."""
+    attrs: Any = made.attrs
+    rank = len(shape)
+    given = (
+        range(rank)
+        if attrs.axis is None
+        else attrs.axis
+        if isinstance(attrs.axis, Sequence)
+        else [attrs.axis]
+    )
+    axes = {int(axis) % rank for axis in given}
+    if attrs.exclude:
+        axes = set(range(rank)) - axes
+    if axes != ({2} if rank == LINE else {3, 4}) or (rank != LINE and not attrs.keepdims):
+        return None
+    return Call(made.op, tuple(images), attrs.replace(axis=(2, 3), exclude=False))
+
+
 ON_IMAGES: Final[dict[str, OnImages]] = {
     "nn.pad": _padded,
     "strided_slice": _sliced,
@@ -120,5 +141,9 @@ ON_IMAGES: Final[dict[str, OnImages]] = {
     "nn.avg_pool3d": _pooled,
     "nn.adaptive_avg_pool1d": _pooled_to_size,
     "nn.adaptive_max_pool1d": _pooled_to_size,
+    **dict.fromkeys(("max", "min", "sum", "prod", "mean", "variance"), _reduced),
 }
-"""The operators that follow their first operand, or a tuple of operands, to images."""
+"""The operators that follow their operands to images. What has fewer dimensions than those is no image."""
+
+OTHER_OPERANDS: Final = ("nn.pad",)
+"""Those whose first operand only is an image."""
