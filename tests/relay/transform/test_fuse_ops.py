@@ -119,6 +119,14 @@ GROUPS: dict[str, tuple[Any, list[list[str]]]] = {
         with_name(dense(), lambda y: y * relay.erf(y) + y),
         [["dense", "erf", "multiply", "add"]],
     ),
+    "a choice by a comparison": (
+        with_name(conv(X), lambda y: relay.where(relay.less(y, relay.const(0.0)), y * V, y)),
+        [["conv2d", "less", "multiply", "where"]],
+    ),
+    "a mask of another shape": (
+        with_name(V < ONE, lambda mask: relay.where(mask, conv(X), X)),
+        [["less", "conv2d", "where"]],
+    ),
     "convolutions beside each other": (
         with_name(
             X + ONE,

@@ -66,3 +66,4 @@ from tilewright.relay.transform.to_basic_block_normal_form import ToBasicBlockNo
 from tilewright.relay.transform.to_cps import ToCPS, to_cps, un_cps
 from tilewright.relay.transform.to_graph_normal_form import ToGraphNormalForm
 from tilewright.relay.transform.to_mixed_precision import ToMixedPrecision
+from tilewright.relay.transform.trim_convolution import TrimConvolution

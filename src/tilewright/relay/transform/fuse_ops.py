@@ -49,6 +49,7 @@ from tilewright.relay.expr import (
 from tilewright.relay.expr_functor import ExprMutator, ExprVisitor
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
+from tilewright.relay.op.shapes import dims
 from tilewright.relay.transform.lib.function_pass import FunctionPass
 
 ELEMWISE, BROADCAST, INJECTIVE = OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.INJECTIVE
@@ -179,7 +180,8 @@ class _Graph(ExprVisitor):
         """For each argument of a broadcasting operator, whether its elements may be repeated."""
         kinds = [argument.checked_type for argument in call.args]
         if not is_dynamic(call.checked_type):
-            return [kind != call.checked_type for kind in kinds]
+            # Element types do not matter: a comparison has another one than its arguments.
+            return [dims(kind) != dims(call.checked_type) for kind in kinds]
         if len(kinds) > 1 and all(is_dynamic(kind) for kind in kinds):
             self.same_shapes[call] = self._program_shapes().are_equal(*call.args)
             if self.same_shapes[call]:

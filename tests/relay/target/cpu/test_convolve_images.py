@@ -104,6 +104,95 @@ def test_what_follows_goes_along(rank: int) -> None:
     assert operators(found).count("transpose") == (0 if rank == 1 else 4)
 
 
+LINE, VOLUME = (1, 4, 9), (2, 4, 3, 6, 7)
+WITHIN_IMAGES = {
+    "pad": (LINE, lambda x: relay.nn.pad(x, ((0, 0), (0, 0), (2, 1)), 0.5)),
+    "pad channels": (LINE, lambda x: relay.nn.pad(x, ((0, 0), (1, 0), (0, 0)), pad_mode="edge")),
+    "pad a volume": (VOLUME, lambda x: relay.nn.pad(x, ((0, 0), (0, 0), (0, 0), (1, 0), (0, 2)))),
+    "slice": (LINE, lambda x: relay.strided_slice(x, (0, 0, 0), (1, 4, -2))),
+    "slice by axes": (LINE, lambda x: relay.strided_slice(x, (1, 8), (3, 0), (1, -2), axes=(1, -1))),
+    "slice sizes": (LINE, lambda x: relay.strided_slice(x, (0, 1, 2), (-1, 2, 5), slice_mode="size")),
+    "slice a volume": (VOLUME, lambda x: relay.strided_slice(x, (0, 0, 0, 1), (2, 3, 3, 5))),
+    "slice nothing off": (LINE, lambda x: relay.strided_slice(x, (0,), (9,), axes=(2,))),
+    "concatenate": (
+        LINE,
+        lambda x: relay.concatenate([x, relay.exp(x), relay.const(np.ones(LINE, "f4"))], 1),
+    ),
+    "concatenate columns": (LINE, lambda x: relay.concatenate([x, relay.exp(x)], -1)),
+    "concatenate volumes": (VOLUME, lambda x: relay.concatenate([x, relay.exp(x)], 1)),
+    "max": (LINE, lambda x: relay.nn.max_pool1d(x, 3, 2, padding=(1, 0), ceil_mode=True)),
+    "max of dilated windows": (LINE, lambda x: relay.nn.max_pool1d(x, (2,), (1,), (3,))),
+    "average": (LINE, lambda x: relay.nn.avg_pool1d(x, 3, 1, padding=(1, 1), count_include_pad=True)),
+    "max of a volume": (VOLUME, lambda x: relay.nn.max_pool3d(x, (1, 3, 2), (1, 2, 1), padding=(0, 1, 0))),
+    "average of a volume": (VOLUME, lambda x: relay.nn.avg_pool3d(x, (1, 2, 2), (1, 2, 2))),
+    "average to a size": (LINE, lambda x: relay.nn.adaptive_avg_pool1d(x, 4)),
+    "normalize": (LINE, lambda x: relay.mean(x, 2, keepdims=True) + x / relay.variance(x, 2, keepdims=True)),
+    "normalize batches": ((2, 4, 9), lambda x: x / relay.sum(x, axis=2, keepdims=True)),
+    "mean of frames": (VOLUME, lambda x: x - relay.mean(x, axis=(3, 4), keepdims=True)),
+    "max to a size": (LINE, lambda x: relay.nn.adaptive_max_pool1d(x, 1)),
+}
+
+
+@pytest.mark.parametrize("what", WITHIN_IMAGES)
+def test_what_stays_within_images_goes_along(what: str) -> None:
+    """Between two convolutions there is no reshape or transpose, but of a constant."""
+    shape, build = WITHIN_IMAGES[what]
+    rank = len(shape) - 2
+    data = relay.var("data", shape=shape)
+    between = typed(build(CONVOLUTIONS[rank](data, weights(4, 4, *(1,) * rank))))
+    channels = int(between.body.checked_type.shape[1])
+    second = CONVOLUTIONS[rank](between.body, weights(5, channels, *(1,) * rank))
+    given = relay.Function([data], second)
+    found = as_images(given)
+    assert operators(found).count("nn.conv2d") == 2
+    moves = [name for name in operators(found) if name in ("reshape", "transpose")]
+    constants = 1 if what == "concatenate" else 0
+    # Two for the weights, and the way in and out; a volume also transposes each weight.
+    assert len(moves) == constants + {1: 4, 3: 8}[rank]
+    assert_same(given, found)
+
+
+@pytest.mark.parametrize("reduce", [relay.max, relay.mean, relay.variance])
+def test_a_reduction_of_a_line_reads_its_image(reduce: Any) -> None:
+    """Nothing moves before it, and its result is no image."""
+    data = relay.var("data", shape=(2, 4, 9))
+    given = relay.Function([data], reduce(relay.nn.conv1d(data, weights(4, 4, 3)), axis=-1))
+    found = as_images(given)
+    # The weight's, and the way in.
+    assert operators(found).count("reshape") == 2 + operators(typed(given)).count("reshape")
+    assert_same(given, found)
+
+
+FRAMES = {
+    "mean": lambda x: relay.mean(x, axis=(2, 3, 4)),
+    "pad": lambda x: relay.nn.pad(x, ((0, 0), (0, 0), (1, 0), (0, 0), (0, 0))),
+    "slice": lambda x: relay.strided_slice(x, (1,), (3,), axes=(2,)),
+    "concatenate": lambda x: relay.concatenate([x, x], 2),
+    "max": lambda x: relay.nn.max_pool3d(x, (2, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("what", FRAMES)
+def test_what_moves_frames_is_of_the_volume(what: str) -> None:
+    """Frames are a batch of images: what combines them is not an operator on images."""
+    data = relay.var("data", shape=VOLUME)
+    given = relay.Function([data], FRAMES[what](relay.nn.conv3d(data, weights(4, 4, 1, 1, 1))))
+    found = as_images(given)
+    assert operators(found)[-1] == operators(typed(given))[-1]
+    assert_same(given, found)
+
+
+def test_a_transposed_convolution_of_a_line_is_an_image_already() -> None:
+    """What follows is computed on the image of one row that it was reshaped from."""
+    data = relay.var("data", shape=(1, 4, 1, 9))
+    made = relay.nn.relu(relay.squeeze(relay.exp(data), axis=[2]))
+    given = relay.Function([data], relay.nn.conv1d(made, weights(4, 4, 3)))
+    found = as_images(given)
+    # The weight's, and the one at the end.
+    assert operators(found).count("reshape") == 2
+    assert_same(given, found)
+
+
 def test_an_operand_along_the_line_stays_outside() -> None:
     """What differs from pixel to pixel is not the same for all images."""
     data = relay.var("data", shape=(2, 4, 9))

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tilewright.relay.expr import Constant, TupleWrapper
-from tilewright.relay.frontend.torch.node import Operand
+from tilewright.relay.frontend.torch.node import Expr, Operand
 from tilewright.runtime import ndarray
 
 COMPLEX_TYPES: Final = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
@@ -27,6 +27,13 @@ class ComplexPair:
     def parts(self) -> tuple[Operand, Operand]:
         """The real part, then the imaginary one."""
         return self.real, self.imag
+
+    @property
+    def tensors(self) -> tuple[Expr, Expr]:
+        """The parts of a tensor."""
+        real, imag = self.parts
+        assert isinstance(real, Expr) and isinstance(imag, Expr)
+        return real, imag
 
     def each(self, function: Callable[[Operand], Operand]) -> ComplexPair:
         """A function of both parts."""

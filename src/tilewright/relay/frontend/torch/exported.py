@@ -12,6 +12,7 @@ from tilewright.relay.frontend.common import check_input_names, require_supporte
 from tilewright.relay.frontend.common.finishing import finished
 from tilewright.relay.frontend.torch.aliasing import needs_functionalization
 from tilewright.relay.frontend.torch.arrays import array_of
+from tilewright.relay.frontend.torch.complex_pair import ComplexPair
 from tilewright.relay.frontend.torch.control_flow import HIGHER_ORDER
 from tilewright.relay.frontend.torch.decomposition import with_definitions
 from tilewright.relay.frontend.torch.dtypes import dtype_name
@@ -95,7 +96,9 @@ def _inputs(
     return values, inputs
 
 
-def _weight(weights: Weights, name: str, tensor: Any, is_written: bool, node: Any) -> RelayExpr | None:
+def _weight(
+    weights: Weights, name: str, tensor: Any, is_written: bool, node: Any
+) -> RelayExpr | ComplexPair | None:
     if not node.users:
         return None
     if not is_written:

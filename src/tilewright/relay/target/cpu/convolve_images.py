@@ -2,12 +2,14 @@
 
 Two-dimensional convolutions have blocked and Winograd kernels. A line is an image of one row. A volume is a batch of
 images, its frames; a kernel of several frames becomes one with as many times the channels, with the frames that it
-reads concatenated, or, if those would take too much memory, a sum over its frames. Elementwise operators that follow
-are computed on the images as well, so that no layout transforms are needed between convolutions.
+reads concatenated, or, if those would take too much memory, a sum over its frames. What follows is computed on the
+images as well, if it is elementwise or one of ``image_operators``, so that no layout transforms are needed between
+convolutions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -20,6 +22,7 @@ from tilewright.relay.expr import Call, Tuple, const
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern
+from tilewright.relay.target.cpu.image_operators import LINE, ON_IMAGES, OTHER_OPERANDS
 from tilewright.relay.transform.lib.convolution_geometry import Walk, walk_of
 from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.relay.transform.lib.rewriting import (
@@ -35,6 +38,7 @@ from tilewright.support.dtype import DataType
 from tilewright.target import Target
 
 _CONVOLUTIONS = ("nn.conv1d", "nn.conv3d")
+_VIEWS = ("reshape", "squeeze")
 _PATTERNS = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
 LARGEST_STACK = 64 << 20
 """The most bytes of concatenated frames: larger volumes are not replicated for each frame of the kernel."""
@@ -44,7 +48,7 @@ _FRAMES_FIRST = (0, 2, 1, 3, 4)
 
 def _as_images(expr: RelayExpr, shape: Constants) -> RelayExpr:
     """A line as an image of one row, a volume as a batch of its frames."""
-    if len(shape) == 3:
+    if len(shape) == LINE:
         return call("reshape", expr, newshape=(*shape[:2], 1, shape[2]))
     batch, channels, depth, height, width = shape
     transposed = call("transpose", expr, axes=_FRAMES_FIRST)
@@ -53,7 +57,7 @@ def _as_images(expr: RelayExpr, shape: Constants) -> RelayExpr:
 
 def _from_images(images: RelayExpr, shape: Constants) -> RelayExpr:
     """The inverse of the above."""
-    if len(shape) == 3:
+    if len(shape) == LINE:
         return call("reshape", images, newshape=shape)
     batch, channels, depth, height, width = shape
     apart = call("reshape", images, newshape=(batch, depth, channels, height, width))
@@ -144,6 +148,10 @@ class _ToImages(OperatorRewriter):
         """Convolutions, and what may follow them."""
         if op.name in _CONVOLUTIONS:
             return self._convolution
+        if op.name in ON_IMAGES:
+            return self._within_images
+        if op.name in _VIEWS:
+            return self._line
         return self._elementwise if op.get_attr("TOpPattern") in _PATTERNS else None
 
     def _convolution(self, old: Call, new: Call) -> RelayExpr | None:
@@ -168,6 +176,29 @@ class _ToImages(OperatorRewriter):
         self.images[made] = images
         return made
 
+    def _within_images(self, old: Call, new: Call) -> RelayExpr | None:
+        """An operator of ``ON_IMAGES`` on the images of its operands, where at least one was made from images."""
+        operands, before = _image_operands(new), _image_operands(old)
+        if not any(operand in self.images for operand in operands):
+            return None
+        result, *shapes = (constant_shape(one) for one in (old, *before))
+        known = [shape for shape in shapes if shape is not None]
+        if result is None or len(known) < len(shapes) or len({len(shape) for shape in known}) > 1:
+            return None
+        images = [
+            self.images.get(operand) or _as_images(operand, shape)
+            for operand, shape in zip(operands, known, strict=True)
+        ]
+        made = ON_IMAGES[new.op.name](new, images, known[0], result)  # type: ignore[attr-defined]
+        return made if made is None or len(result) < len(known[0]) else self._remember(made, result)
+
+    def _line(self, old: Call, new: Call) -> None:
+        """A line that is a view of an image of one row, as a transposed convolution gives it."""
+        shape, result = constant_shape(old.args[0]), constant_shape(old)
+        if shape is not None and result is not None and len(result) == LINE:
+            if shape == (*result[:2], 1, result[2]):
+                self.images[new] = new.args[0]
+
     def _elementwise(self, old: Call, new: Call) -> RelayExpr | None:
         """The operator on images, where its operands are the same for all pixels or images themselves."""
         if not any(argument in self.images for argument in new.args):
@@ -190,6 +221,9 @@ class _ToImages(OperatorRewriter):
             return None
         if extents == shape:
             return self.images.get(argument) or _as_images(argument, shape)
+        alike = len(extents) == len(shape) and (len(shape) == LINE or extents[:3] == shape[:3])
+        if alike and argument in self.images:
+            return self.images[argument]
         if by_axis or prod(extents) == 1:
             return argument if len(extents) <= 1 else call("reshape", argument, newshape=(1,))
         whole = (1,) * (len(shape) - len(extents)) + extents
@@ -197,6 +231,13 @@ class _ToImages(OperatorRewriter):
         if whole != (1, channels) + (1,) * (len(shape) - 2):
             return None
         return call("reshape", argument, newshape=(channels, 1, 1))
+
+
+def _image_operands(made: Call) -> Sequence[RelayExpr]:
+    """The operands of an operator of ``ON_IMAGES`` that are lines or volumes."""
+    if isinstance(made.args[0], Tuple):
+        return made.args[0].fields
+    return made.args[:1] if is_call(made, *OTHER_OPERANDS) else made.args
 
 
 def _has_no_axis(new: Call) -> bool:

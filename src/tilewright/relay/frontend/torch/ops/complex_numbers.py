@@ -96,7 +96,7 @@ def polar(node: TorchNode, abs: Expr, angle: Expr) -> ComplexPair:
 @complex_converter("aten::view_as_real", "aten::view_as_real_copy")
 def view_as_real(node: TorchNode, input: ComplexPair) -> Expr:
     """The parts along a new last axis."""
-    return views.stack(node, list(input.parts), -1)
+    return views.stack(node, list(input.tensors), -1)
 
 
 @complex_converter("aten::real")
@@ -228,7 +228,7 @@ def conj(node: TorchNode, input: ComplexPair) -> ComplexPair:
 @complex_converter("aten::mH", "aten::adjoint", "aten::matrix_H")
 def adjoint(node: TorchNode, input: ComplexPair) -> ComplexPair:
     """The conjugate of the transposed matrices."""
-    return conj(node, input.each(lambda part: views.transpose(node, part, -2, -1)))
+    return conj(node, ComplexPair(*(views.transpose(node, part, -2, -1) for part in input.tensors)))
 
 
 @complex_converter("aten::abs", "aten::absolute")
@@ -377,7 +377,7 @@ def pad(
 ) -> ComplexPair:
     """A number around the tensor, or elements of its own."""
     fill = value.parts if isinstance(value, ComplexPair) else (value or 0, 0)
-    parts = zip(input.parts, fill, strict=True)
+    parts = zip(input.tensors, fill, strict=True)
     return ComplexPair(*(padding.pad(node, part, pad, mode=mode, value=one) for part, one in parts))
 
 

@@ -37,7 +37,7 @@ def complex_to_complex(
     node: TorchNode, input: ComplexPair, dim: Any, normalization: int, forward: bool
 ) -> ComplexPair:
     """The transform of complex numbers, or its inverse."""
-    parts = _parts(input)
+    parts = input.tensors
     return _pair(_along(node, parts, dim, forward, _scale(normalization, _sizes(node, parts[0], dim))))
 
 
@@ -46,7 +46,7 @@ def complex_to_real(
     node: TorchNode, input: ComplexPair, dim: Any, normalization: int, last_dim_size: Any
 ) -> Expr:
     """The inverse of the one-sided transform of real numbers."""
-    parts = _parts(input)
+    parts = input.tensors
     count = int(node.number_of(last_dim_size, "the length of the last axis"))
     scale = _scale(normalization, [*_sizes(node, parts[0], dim[:-1]), count])
     found = _along(node, parts, dim[:-1], False, 1.0)
@@ -61,12 +61,6 @@ def _along(node: TorchNode, parts: Parts, dim: Any, forward: bool, scale: float)
         factor = 1.0 if place else scale
         parts = transformed(node, parts, axis, count, inverse=not forward, onesided=False, scale=factor)
     return parts
-
-
-def _parts(pair: ComplexPair) -> Parts:
-    real, imag = pair.parts
-    assert isinstance(real, Expr) and isinstance(imag, Expr)
-    return real, imag
 
 
 def _pair(parts: Parts) -> ComplexPair:
