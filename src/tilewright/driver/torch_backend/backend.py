@@ -16,6 +16,7 @@ from torch._functorch.partitioners import min_cut_rematerialization_partition
 from tilewright.driver.torch_backend.compiling import compile_graph
 from tilewright.driver.torch_backend.decompositions import decompositions
 from tilewright.driver.torch_backend.options import BackendOptions
+from tilewright.driver.torch_backend.shortcut import Shortcut
 
 
 def tilewright(
@@ -27,12 +28,14 @@ def tilewright(
 ) -> Callable[..., Any]:
     """Compile a graph of TorchDynamo; see ``BackendOptions`` for the options."""
     chosen = BackendOptions.read(options, mode)
+    shortcut = Shortcut()
 
     def training(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-        return compile_graph(module, inputs, chosen, ())
+        return compile_graph(module, inputs, chosen)
 
     def inference(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-        return compile_graph(module, inputs, chosen, _weights() if chosen.freeze else ())
+        weights = _weights() if chosen.freeze else ()
+        return compile_graph(module, inputs, chosen, weights, shortcut)
 
     compiler: Callable[..., Any] = aot_autograd(
         fw_compiler=training,
@@ -41,8 +44,7 @@ def tilewright(
         decompositions=decompositions(),
         partition_fn=min_cut_rematerialization_partition,
     )
-    compiled: Callable[..., Any] = compiler(graph_module, example_inputs)
-    return compiled
+    return shortcut.around(compiler(graph_module, example_inputs))
 
 
 def _weights() -> Sequence[int]:

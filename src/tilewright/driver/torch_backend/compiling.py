@@ -14,6 +14,7 @@ from tilewright.driver.torch_backend.building import converted, place_of
 from tilewright.driver.torch_backend.dynamic import MachineRunner, SpecializingRunner
 from tilewright.driver.torch_backend.options import BackendOptions
 from tilewright.driver.torch_backend.pieces import in_pieces
+from tilewright.driver.torch_backend.shortcut import Shortcut
 from tilewright.driver.torch_backend.signature import signature_of
 from tilewright.driver.torch_backend.static import StaticRunner
 from tilewright.driver.torch_backend.weights import WeightedRunner
@@ -30,20 +31,24 @@ def compile_graph(
     graph_module: torch.fx.GraphModule,
     example_inputs: Sequence[Any],
     options: BackendOptions,
-    weights: Sequence[int],
+    weights: Sequence[int] = (),
+    shortcut: Shortcut | None = None,
 ) -> Callable[..., Any]:
     """A function of the graph's inputs, in the form that AOTAutograd wants; inputs at the positions in ``weights`` are
-    constants as long as they do not change."""
+    constants as long as they do not change. ``shortcut`` may call the graph past AOTAutograd's wrapper."""
     with _disable_current_modes():
         signature = signature_of(graph_module)
         if not signature.has_results:
             return _boxed(_Eager(graph_module))
         compiler = _GraphCompiler(options)
-        if not weights:
-            return _boxed(compiler.runner(graph_module, {}))
-        return _boxed(
-            WeightedRunner(signature.inputs, weights, lambda known: compiler.runner(graph_module, known))
-        )
+        runner: Runner
+        if weights:
+            build = lambda known: compiler.runner(graph_module, known)
+            runner = WeightedRunner(signature.inputs, weights, build)
+        else:
+            runner = compiler.runner(graph_module, {})
+        # With open sizes the wrapper marks dimensions of results.
+        return shortcut.watched(runner) if shortcut and signature.is_static else _boxed(runner)
 
 
 def _boxed(runner: Runner) -> Callable[[list[Any]], list[Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -71,7 +73,7 @@ class _Executor:
                 self._inputs.append(position)
                 storages.append(storage)
         self._known = [None if output.is_tensor else output.value for output in signature.outputs]
-        self._made: list[tuple[int, tuple[Any, ...]]] = []
+        self._made: list[tuple[int, Callable[[], torch.Tensor]]] = []
         self._copied_outputs: list[tuple[int, Output]] = []
         self._restrided: list[tuple[int, Output]] = []
         for position, output in enumerate(signature.outputs):
@@ -84,7 +86,9 @@ class _Executor:
                 continue
             storages.append(storage)
             value = output.value
-            self._made.append((position, (tuple(value.shape), value.dtype)))
+            # The device is said: what PyTorch allocates on by default is the caller's choice.
+            make = partial(torch.empty, tuple(value.shape), dtype=value.dtype, device=value.device)
+            self._made.append((position, make))
             if not value.is_contiguous():
                 self._restrided.append((position, output))
         self._call = GraphCall(executor, storages)
@@ -101,8 +105,8 @@ class _Executor:
                 address = tensor.data_ptr()
             addresses.append(address)
         results = self._known.copy()
-        for position, (shape, dtype) in self._made:
-            made = results[position] = torch.empty(shape, dtype=dtype)
+        for position, make in self._made:
+            made = results[position] = make()
             addresses.append(made.data_ptr())
         for position, index in self._copied_inputs:
             self._executor.set_input(index, from_dlpack(arguments[position].detach().contiguous()))
