@@ -231,8 +231,10 @@ def test_config_is_read_with_defaults() -> None:
 def test_print_ir(module: IRModule, capsys: pytest.CaptureFixture[str]) -> None:
     """The module is written with its header and given back."""
     assert PrintIR("before")(module) is module
-    written = capsys.readouterr().out
+    written = capsys.readouterr().err
     assert written.startswith("PrintIR(before):\n") and "def f" in written
+    PrintIR()(module)
+    assert capsys.readouterr().err.startswith("PrintIR():\n")
 
 
 class Uncounted(PrimFunc):

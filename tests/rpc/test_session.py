@@ -66,7 +66,19 @@ def test_odd_arrays(session):
     turned = np.arange(12, dtype="float32").reshape(3, 4).T
     assert np.array_equal(nd.array(turned, session.cpu()).numpy(), turned)
     session.get_function("rpc.test.remote_array_func")(nd.array(np.ones(8, "float32"), session.cpu()))
-    assert session.get_function("rpc.test.remote_return_nd")("get_arr")().shape == (8, 4)
+
+
+def test_the_server_counts_what_it_has_lent(session):
+    """An array that a client holds is one object on the server, with a reference more until the client frees it."""
+    arrays = session.get_function("rpc.test.remote_return_nd")
+    count = arrays("ref_count")
+    before = count()
+    lent = arrays("get_arr")()
+    assert lent.shape == (10,) and count() == before + 1
+    assert arrays("get_elem")(0) == arrays("get_arr_elem")(lent, 0) == 0
+    del lent
+    session.get_function("rpc.test.addone")(1)
+    assert count() == before
 
 
 @pytest.mark.parametrize("dtype", ["int24", "int4x8", "boolx8", "handle"])

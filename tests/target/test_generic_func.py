@@ -66,6 +66,15 @@ def test_key_is_registered_once_unless_overridden():
         assert operation(1) == 0
 
 
+def test_the_function_behind_the_decorators_dispatches_too():
+    """``get_packed_func`` gives what programs pass on as one function."""
+    operation, _, _ = make_example()
+    behind = operation.get_packed_func()
+    assert behind(1) == 2
+    with Target("cuda"):
+        assert behind(1) == 3
+
+
 def test_named_function_is_shared():
     """A named generic function is one object; overriding it gives it another default."""
     named = get_native_generic_func("test_named_function_is_shared")

@@ -101,6 +101,15 @@ def test_a_tensor_computed_by_rows(steps: str) -> None:
     check(s, [a, b], [values], values * factors[:, :, None], compiled=steps == "fused")
 
 
+def test_scalars_between_the_tensors() -> None:
+    """Arguments that are no tensors are the scalars, wherever they stand."""
+    a = te.placeholder((5, 6), name="A")
+    intrin = scale_row(6)
+    b = te.compute((5, 6), lambda i: intrin(i.astype("float32"), a[i, 0:6]), name="B")
+    values = random(5, 6)
+    check(te.create_schedule(b.op), [a, b], [values], values * np.arange(5, dtype="float32")[:, None])
+
+
 def test_producers_and_readers_around_it() -> None:
     """Its producer is computed at its loop, it is computed at its reader's loop, each as much as is needed."""
     a = te.placeholder((5, 6), name="A")

@@ -18,6 +18,18 @@ def test_values_come_back() -> None:
     assert tvm.testing.nop(1, 2) is None
 
 
+def test_references_are_counted() -> None:
+    """A function that was given an array holds another reference to it during the call."""
+    array = tvm.nd.array(np.arange(3))
+    assert tvm.testing.object_use_count(array) == 1
+    inside = tvm.runtime.convert(lambda given: (given.is_view, tvm.testing.object_use_count(given) == 2)[1])
+    assert inside(array)
+    assert tvm.testing.object_use_count(array) == 1
+    assert tvm.testing.object_use_count(inside) == 1
+    with pytest.raises(TypeError, match="not counted"):
+        tvm.testing.object_use_count(tvm.tir.Var("x", "int32"))  # type: ignore[arg-type]
+
+
 def test_errors_pass_through_calls() -> None:
     """An error that a packed function raises reaches whoever called the function around it."""
     with pytest.raises(tvm.TVMError, match="too hot"):

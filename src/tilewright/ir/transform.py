@@ -403,7 +403,7 @@ def pass_info_maker(
 
 @dataclass(frozen=True)
 class PrintIR(ModulePass):
-    """Writes the module to standard output and gives it back unchanged."""
+    """Writes the module to standard error, where TVM's log goes, and gives it back unchanged."""
 
     header: str = ""
     show_meta_data: bool = False
@@ -412,5 +412,5 @@ class PrintIR(ModulePass):
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """Write the text."""
-        sys.stdout.write(f"PrintIR({self.header}):\n{mod}\n" if self.header else f"{mod}\n")
+        sys.stderr.write(f"PrintIR({self.header}):\n{mod}\n")
         return mod

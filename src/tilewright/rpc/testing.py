@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.runtime.ndarray import NDArray, array
 from tilewright.runtime.registry import register_func
+from tilewright.runtime.use_count import object_use_count
 
 
 @register_func("rpc.test.addone", override=True)
@@ -46,7 +47,7 @@ def _arrays(kind: str) -> Any:
     if kind == "get_arr":
         return lambda: _ARRAY
     if kind == "ref_count":
-        return lambda: 1
+        return lambda: object_use_count(_ARRAY)
     if kind == "get_elem":
         return lambda index: float(_ARRAY.numpy().reshape(-1)[index])
     if kind == "get_arr_elem":
@@ -63,4 +64,4 @@ def raise_error_callback(message: str) -> Callable[..., None]:
     return fail
 
 
-_ARRAY = array(np.random.default_rng(0).random((8, 4)).astype("float32"))
+_ARRAY = array(np.zeros(10, "float32"))

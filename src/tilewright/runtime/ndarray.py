@@ -191,6 +191,11 @@ class NDArray(Object):
     _tvm_handle = handle
 
     @property
+    def is_view(self) -> bool:
+        """True for the caller's memory, which is valid during a call only."""
+        return self.borrowed
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The extents."""
         if self._shape is None:

@@ -76,6 +76,10 @@ class TargetError(TilewrightError, ValueError):
     """A target description is wrong, or the target cannot do what was asked."""
 
 
+class HostWithoutTarget(TargetError, AssertionError):
+    """A host was given, and no target that it could be the host of."""
+
+
 class CodegenError(TilewrightError):
     """The code generator cannot express this program for this target."""
 

@@ -95,6 +95,10 @@ class DispatchedFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.generic(*args, **kwargs)
 
+    def get_packed_func(self) -> GenericFunc:
+        """The generic function itself, which other implementations may be called through."""
+        return self.generic
+
     def register(
         self, key: str | Sequence[str], func: Callable[..., Any] | None = None, override: bool | None = None
     ) -> Any:

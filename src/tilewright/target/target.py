@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from tilewright.runtime.device import Device
 from tilewright.runtime.device import device as named_device
-from tilewright.support.errors import TargetError
+from tilewright.support.errors import HostWithoutTarget, TargetError
 from tilewright.support.node import Object
 from tilewright.target.kind import KINDS, TARGETS, TargetKind, get_kind, nearest
 from tilewright.target.tag_table import TAGS
@@ -221,7 +221,7 @@ class Target(Object):
         """
         if target is None:
             if host is not None:
-                raise TargetError(f"a host ({host}) was given without a target")
+                raise HostWithoutTarget(f"Target host is not empty when target is empty. The host is {host}")
             return None, None
         if isinstance(target, Mapping) and "kind" not in target and "tag" not in target:
             updated: dict[Any, Any] = {}

@@ -32,19 +32,22 @@ class TensorIntrin(Node):
     reduce_update: Stmt | None
 
     def __call__(self, *args: Any, **kwargs: Any) -> TensorIntrinCall:
-        tensors = [argument.tensor if isinstance(argument, TensorSlice) else argument for argument in args]
-        scalars = _list(kwargs.get("scalar_inputs", ()))
+        """Apply the intrinsic to boxes of tensors; the arguments that are no tensors are its scalars, in order."""
+        boxes = [argument for argument in args if isinstance(argument, (Tensor, TensorSlice))]
+        scalars = [argument for argument in args if not isinstance(argument, (Tensor, TensorSlice))]
+        scalars += _list(kwargs.get("scalar_inputs", ()))
+        tensors = [argument.tensor if isinstance(argument, TensorSlice) else argument for argument in boxes]
         reduce_axis = kwargs.get("reduce_axis", ())
         axes = tuple(_list(reduce_axis))
-        if len(args) != len(self.inputs):
+        if len(boxes) != len(self.inputs):
             raise ExpressionError(
-                f"intrinsic {self.name} takes {len(self.inputs)} tensors, {len(args)} were given"
+                f"intrinsic {self.name} takes {len(self.inputs)} tensors, {len(boxes)} were given"
             )
         if len(scalars) != len(self.scalar_params):
             raise ExpressionError(
                 f"intrinsic {self.name} takes {len(self.scalar_params)} scalars, {len(scalars)} were given"
             )
-        regions = [_region(argument) for argument in args]
+        regions = [_region(argument) for argument in boxes]
         return TensorIntrinCall(
             self, tuple(tensors), tuple(regions), axes, tuple(operators.as_expr(one) for one in scalars)
         )

@@ -1,5 +1,6 @@
 """Helpers for tests of programs that use Tilewright."""
 
+from tilewright.runtime.use_count import object_use_count
 from tilewright.testing.callbacks import (
     device_test,
     echo,
@@ -79,6 +80,7 @@ __all__ = [
     "initializer",
     "known_failing_targets",
     "nop",
+    "object_use_count",
     "parameter",
     "parameters",
     "parametrize_targets",

@@ -43,6 +43,7 @@ DEVICE_ALIGNMENT = 64
 
 # A bool is one bit to us, eight bits of code 6 to DLPack, and a byte to older senders: (code, bits).
 _BOOL_FORMS = ((1, 1), (6, 8), (1, 8), (0, 8))
+_BFLOAT16_FORMS = ((4, 16), (1, 16))
 
 
 def _pointer(name: str, element: str) -> Var:
@@ -354,7 +355,9 @@ def _type_test(dtype: DataType, handle: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
     code = struct_get(handle, 0, StructField.TYPE_CODE)
     bits = struct_get(handle, 0, StructField.TYPE_BITS)
     lanes = struct_get(handle, 0, StructField.TYPE_LANES)
-    forms = _BOOL_FORMS if dtype.is_bool else ((dtype.type_code, dtype.bits),)
+    own = (dtype.type_code, dtype.bits)
+    # NumPy has no bfloat16: programs pass its bits as uint16.
+    forms = _BOOL_FORMS if dtype.is_bool else _BFLOAT16_FORMS if own == _BFLOAT16_FORMS[0] else (own,)
     condition: PrimExpr = operators.const(False, BOOL)
     for form_code, form_bits in forms:
         same_code = operators.equal(code, operators.const(form_code, "uint8"))

@@ -7,6 +7,7 @@ import numpy as np
 import tilewright as tvm
 from tilewright import relay
 from tilewright.relay.analysis import list_op_freqs, post_order_visit
+from tilewright.relay.testing.temp_op_attr import TempOpAttr
 from tilewright.relay.transform import AlterOpLayout, InferType
 from tilewright.runtime.container import ADT
 
@@ -66,6 +67,29 @@ def test_blocks_pass_through_what_lies_between_convolutions() -> None:
     assert layouts_of(after, "nn.max_pool2d") == ["NCHW16c"]
     assert layouts_of(after, "nn.global_avg_pool2d") == ["NCHW16c"]
     same_numbers(before, after)
+
+
+def in_blocks(attrs: object, inputs: list[relay.Expr], tinfos: list[object], out_type: object) -> relay.Expr:
+    """A convolution with its data in blocks of 16 channels."""
+    return relay.nn.conv2d(*inputs, **{**dict(attrs), "data_layout": "NCHW16c"})  # type: ignore[call-overload]
+
+
+def test_operands_of_fewer_dimensions_get_all_of_them() -> None:
+    """A bias gets the axes that it lacks, one number stays, and a sum over the channels keeps a part of one element."""
+    x, w, bias, one = (
+        relay.var(name, shape=shape)
+        for name, shape in (("x", (1, 32, 8, 8)), ("w", (32, 32, 1, 1)), ("b", (32, 1, 1)), ("n", (1, 1)))
+    )
+    layer = relay.nn.conv2d(x, w, channels=32, kernel_size=(1, 1))
+    total = relay.sum((layer + bias) * one, axis=1, keepdims=True)
+    with TempOpAttr("nn.conv2d", "FTVMAlterOpLayout", in_blocks):
+        found = InferType()(AlterOpLayout()(tvm.IRModule.from_expr(total)))
+    data = relay.layout_transform(x, "NCHW", "NCHW16c")
+    layer = relay.nn.conv2d(data, w, channels=32, kernel_size=(1, 1), data_layout="NCHW16c")
+    added = relay.layout_transform(relay.expand_dims(bias, axis=0), "NCHW", "NCHW16c")
+    total = relay.sum((layer + added) * one, axis=(1, 4), keepdims=True)
+    expected = tvm.IRModule.from_expr(relay.layout_transform(total, "NCHW1c", "NCHW"))
+    tvm.ir.assert_structural_equal(found, InferType()(expected))
 
 
 def test_depthwise_and_dense_layers_have_blocks_too() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,32 @@ def test_each_tensor_is_transformed_once() -> None:
     """Data in and out, two weights and the bias."""
     after = converted(network(), {"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NHWC"]})
     assert list_op_freqs(after)["layout_transform"] == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("nn.max_pool2d", lambda x, **layouts: relay.nn.max_pool2d(x, (2, 2), **layouts)),
+        ("nn.global_avg_pool2d", lambda x, **layouts: relay.nn.global_avg_pool2d(x, **layouts)),
+        ("image.resize2d", lambda x, layout="NCHW", **_: relay.image.resize2d(x, (8, 8), layout=layout)),
+    ],
+)
+def test_an_operator_on_a_parameter_is_converted(name: str, make: Callable[..., relay.Expr]) -> None:
+    """A layout that is asked for is used even where the argument has another one and nobody has changed it."""
+    x = relay.var("x", shape=(1, 2, 4, 4))
+    found = converted(make(x), {name: ["NHWC"]})
+    inside = make(relay.layout_transform(x, "NCHW", "NHWC"), layout="NHWC", out_layout="NHWC")
+    expected = tvm.IRModule.from_expr(relay.layout_transform(inside, "NHWC", "NCHW"))
+    tvm.ir.assert_structural_equal(found, InferType()(expected))
+
+
+def test_a_pool_with_a_layout_of_its_own_does_not_follow() -> None:
+    """The convolution before it is converted, the pool that was asked to be in NCHW is not."""
+    x, w = relay.var("x", shape=(1, 4, 8, 8)), relay.var("w", shape=(4, 4, 1, 1))
+    body = relay.nn.max_pool2d(relay.nn.conv2d(x, w), (2, 2))
+    layouts = {"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NCHW"]}
+    text = str(converted(body, layouts)["main"])
+    assert 'data_layout="NHWC"' in text and 'out_layout="NCHW"' in text and 'layout="NHWC", out' not in text
 
 
 def test_the_layout_that_is_there_changes_nothing() -> None:

@@ -403,6 +403,12 @@ def test_extents_from_memory() -> None:
         run_lowered(schedule, [a, counts, b], [values, lengths], [expected])
 
 
+def test_a_script_shows_the_names_of_its_module() -> None:
+    """``__globals__`` is the module's, without the names that scripts have in addition."""
+    assert outer_product.__globals__ is globals()
+    assert "output_tensor" not in outer_product.__globals__
+
+
 def test_what_can_be_decorated() -> None:
     """Only a Python function with source text is a script, and it is called with its parameters."""
     with pytest.raises(ParseError, match="decorates a Python function"):

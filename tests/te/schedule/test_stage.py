@@ -292,7 +292,7 @@ def test_a_loop_of_unknown_length_has_no_lanes() -> None:
 
 
 def test_pragma() -> None:
-    """A pragma stands around its loop; one named again takes the new value; ``unroll`` changes the loop."""
+    """A pragma stands around its loop; one named again takes the new value; two of them change the loop."""
     a, b, s = grid()
     i, j = b.op.axis
     s[b].pragma(i, "auto_unroll_max_step", 4)
@@ -311,6 +311,8 @@ def test_pragma() -> None:
     assert [loop.kind for loop in parts(loops, tir.For)] == [ForKind.SERIAL, ForKind.UNROLLED]
     refused(s, lambda: s[b].pragma(te.reduce_axis((0, 2), name="r"), "unroll"), "pragma on stage B, axis r")
     refused(s, lambda: s[b].pragma(i, 3), "pragma on stage B, axis i", "name of a pragma")  # type: ignore[arg-type]
+    s[b].pragma(j, "vectorize")
+    assert s[b].iter_var_attrs[j].iter_type == IterVar.Vectorized and not s[b].iter_var_attrs[j].pragma_keys
 
 
 def test_prefetch() -> None:

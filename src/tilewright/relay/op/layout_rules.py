@@ -15,10 +15,12 @@ A layout that a rule requires may have axes that the argument's own layout does 
 The rules here serve most operators:
 
 - ``elementwise``: the layout of the argument is that of the result.
-- ``broadcast``: operands of the highest rank share a layout. An operand of lower rank has the last axes of it. A
-  dimension of one that is to be split is split by one (``NCHW1c``). A scalar is unchanged.
+- ``broadcast``: operands of the highest rank share a layout. An operand of lower rank has the last axes of it, and gets
+  all of them where these change. A dimension of one that is to be split is split by one (``NCHW1c``). One number is
+  unchanged.
 - ``along_axis``: the result is like the argument, and the attribute ``axis`` names an axis, which must not be split.
-- ``reduction``: the attributes are ``axis``, ``keepdims`` and ``exclude``; a split axis is reduced with its parts.
+- ``reduction``: the attributes are ``axis``, ``keepdims`` and ``exclude``; a split axis is reduced with its parts, of
+  which one of size one stays with ``keepdims`` (``NCHW1c``).
 - ``position_along_axis``: like ``reduction``, if the result depends on the order of the reduced elements.
 - ``joined``: all arguments have one layout, and are concatenated along the attribute ``axis``.
 - ``as_it_is``: every argument keeps the layout of the program, because the operator depends on the shape itself.
@@ -156,13 +158,13 @@ def _aligned(target: Layout, own: MaybeLayout, shape: Sequence[Dimension]) -> Ma
         elif not divides(extent, factor):
             return None
         axes.append(f"{factor}{axis}")
-    # Axes that the operand lacks repeat it: in front they may be missing, unless a part of them comes later.
-    shorter = list(axes)
-    while shorter[0].isupper() and shorter[0] not in own and target.factor_of(shorter[0]) < 0:
-        shorter.pop(0)
-    # Whole axes in another order are written out, as TVM writes them.
-    whole = len(target.primal_axes()) == len(target) and "".join(shorter) != own.name
-    return Layout("".join(axes if whole else shorter))
+    if all(isinstance(extent, int) and extent == 1 for extent in shape) and len(own) < len(
+        target.primal_axes()
+    ):
+        return own
+    # Axes that the operand lacks are written out, as TVM writes them, unless nothing else is to be done.
+    missing = len(target) - len(own)
+    return own if "".join(axes[missing:]) == own.name else Layout("".join(axes))
 
 
 def divides(extent: Dimension, factor: int) -> bool:
@@ -245,8 +247,8 @@ def _reduced(
     if new is None or new == home or len(home.primal_axes()) != len(home):
         return unchanged
     split = any(new.factor_of(name) > 0 for name in reduced)
-    # Of a reduced axis that stays, or of one along which another argument is repeated, no parts can be left.
-    if (split and (attrs.keepdims or ordered or len(types) > 1)) or (ordered and len(reduced) > 1):
+    # Parts of an axis lose the order of its elements, and another argument that is repeated along it.
+    if (split and (ordered or len(types) > 1)) or (ordered and len(reduced) > 1):
         return unchanged
     axes = tuple(place for place in range(len(new)) if new[place].upper() in reduced)
     if axes:
@@ -258,14 +260,13 @@ def _reduced(
 
 
 def _without(layout: Layout, reduced: Sequence[str], keepdims: bool) -> MaybeLayout:
-    """The layout after reducing axes; None if no axis is left."""
-    if keepdims:
-        return layout
-    left = [
-        axis if axis.isupper() else f"{layout.factor_of(axis)}{axis}"
-        for axis in (layout[place] for place in range(len(layout)))
-        if axis.upper() not in reduced
-    ]
+    """The layout after reducing axes; None if no axis is left. Of a reduced axis that stays, a part has one element."""
+    left = []
+    for place in range(len(layout)):
+        axis = layout[place]
+        gone = axis.upper() in reduced
+        if keepdims or not gone:
+            left.append(axis if axis.isupper() else f"{1 if gone else layout.factor_of(axis)}{axis}")
     return Layout("".join(left)) if left else None
 
 

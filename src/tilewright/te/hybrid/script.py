@@ -26,6 +26,7 @@ class HybridFunction:
     def __init__(self, function: FunctionType, tree: tuple[Source, ast.FunctionDef] | None = None) -> None:
         functools.update_wrapper(self, function)
         self.function = function
+        self.__globals__ = function.__globals__
         self._tree = tree
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

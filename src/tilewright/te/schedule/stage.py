@@ -368,11 +368,15 @@ class Stage(Object):
         self._record("set_store_predicate", condition)
 
     def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
-        """Attach a hint to an axis: ``unroll``, ``auto_unroll_max_step``, ``parallel_launch_point``,
-        ``import_llvm``, ..."""
+        """Attach a hint to an axis: ``auto_unroll_max_step``, ``parallel_launch_point``, ``import_llvm``, ...
+
+        ``unroll`` and ``vectorize`` are the primitives of these names."""
         self.leaf_position("pragma", var)
         if not isinstance(pragma_type, str):
             self.fail("pragma", var, f"{pragma_type!r} is not the name of a pragma")
+        if pragma_type in ("unroll", "vectorize"):
+            getattr(self, pragma_type)(var)
+            return
         value = (
             operators.as_expr(pragma_value) if isinstance(pragma_value, (str, int, float)) else pragma_value
         )

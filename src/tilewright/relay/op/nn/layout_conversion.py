@@ -113,17 +113,16 @@ def whole_axes(layout: MaybeLayout, own: str, wanted: str) -> bool:
 def spatial_layouts(
     attrs: Any, offered: Sequence[MaybeLayout], original: Sequence[MaybeLayout], types: Sequence[Any]
 ) -> Layouts:
-    """The rule of operators that work along the spatial axes: any layout that leaves those whole will do."""
+    """The rule of operators that work along the spatial axes: any layout that leaves those whole will do, unless the
+    layout of the result is named."""
+    rest = tuple(original[1:]) if original else ()
+    named = getattr(attrs, "out_layout", "")
+    if named:
+        return Layouts((Layout(attrs.layout), *rest), (Layout(named),), attrs)
     spatial = "".join(axis for axis in Layout(attrs.layout).primal_axes() if axis in "DHW")
     takes = bool(offered) and whole_axes(offered[0], attrs.layout, spatial)
     chosen = offered[0] if takes and offered[0] is not None else Layout(attrs.layout)
-    rest = tuple(original[1:]) if original else ()
-    out = chosen
-    changes = {"layout": chosen.name}
-    if getattr(attrs, "out_layout", ""):
-        out = chosen if attrs.out_layout == attrs.layout else Layout(attrs.out_layout)
-        changes["out_layout"] = out.name
-    return Layouts((chosen, *rest), (out,), attrs.replace(**changes))
+    return Layouts((chosen, *rest), (chosen,), attrs.replace(layout=chosen.name))
 
 
 def channel_layouts(

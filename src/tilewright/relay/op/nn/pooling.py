@@ -126,12 +126,11 @@ def _converts_layout(op: Op) -> None:
         attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], desired_layouts: Sequence[str]
     ) -> RelayExpr:
         layout = str(desired_layouts[0])
-        changes = {"layout": attrs.layout if layout == "default" else layout}
-        if len(desired_layouts) > 1 and str(desired_layouts[1]) != "default":
-            changes["out_layout"] = str(desired_layouts[1])
-        elif attrs.out_layout:
-            changes["out_layout"] = changes["layout"]
-        return Call(op, inputs, attrs.replace(**changes))
+        chosen = attrs.layout if layout == "default" else layout
+        other = len(desired_layouts) > 1 and str(desired_layouts[1]) != "default"
+        # A layout of the result that is named is not changed again, whatever the argument's becomes.
+        out = str(desired_layouts[1]) if other else chosen
+        return Call(op, inputs, attrs.replace(layout=chosen, out_layout=out))
 
     register_convert_op_layout(op.name, convert)
 

@@ -212,7 +212,7 @@ class LayoutRewriter(ExprMutator):
         """Make the call on arguments in the layouts that its rule requires."""
         rule = op.get_attr("FInferCorrectLayout")
         homes = [value.home for value in arguments]
-        chosen: Layouts = rule(attrs, self._offered(call, op, arguments), homes, types)
+        chosen: Layouts = rule(attrs, self._offered(call, op, attrs, arguments), homes, types)
         if not _fits(chosen, program, arguments):
             op, attrs, chosen = _as_before(call, program)
         forms = [value.form(layout) for value, layout in zip(arguments, chosen.inputs, strict=True)]
@@ -226,10 +226,13 @@ class LayoutRewriter(ExprMutator):
             made = call.replace(op=op, args=_regrouped(call, forms), attrs=new_attrs)
         return _results(call, made, program, chosen)
 
-    def _offered(self, call: Call, op: Op, arguments: list[Value]) -> list[MaybeLayout]:
+    def _offered(self, call: Call, op: Op, attrs: Any, arguments: list[Value]) -> list[MaybeLayout]:
         """The layouts that arguments could have: the newest, or the one that is wanted for this call. An operator on
         one image continues in the image's layout, so that it stays next to its producer."""
         newest = [value.newest for value in arguments]
+        if attrs != call.attrs:
+            # The pass has chosen a layout: arguments that are as the program has them do not speak against it.
+            return [None if value.newest == value.home else value.newest for value in arguments]
         wanted = self.wanted.get(call)
         if wanted is None or op is not call.op:
             return newest
