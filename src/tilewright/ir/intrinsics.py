@@ -51,7 +51,7 @@ _READ_STATE: Final = (
 
 _UPDATE_STATE: Final = (
     *("call_extern", "call_llvm_intrin", "prefetch", "atomic_add", "nd_mem_alloc_with_scope"),
-    *("tvm_struct_set", "tvm_throw_last_error", "tvm_check_return"),
+    *("tvm_struct_set", "tvm_throw_last_error", "tvm_check_return", "check_tensors"),
     *("tvm_stack_alloca", "tvm_stack_make_shape", "tvm_stack_make_array"),
     *("tvm_call_packed", "tvm_call_cpacked", "tvm_call_trace_packed"),
     *("tvm_call_packed_lowered", "tvm_call_cpacked_lowered", "tvm_call_trace_packed_lowered"),

@@ -130,6 +130,7 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_opaque_handle": (c_void_p, (c_void_p,)),
     "tilewright_set_error": (None, (c_char_p, c_char_p)),
     "tilewright_set_error_format": (None, (c_char_p, c_char_p, POINTER(c_int64), c_int32)),
+    "tilewright_check_tensors": (c_int32, (c_void_p, c_int32, POINTER(c_int64), c_char_p)),
     "tilewright_set_error_payload": (None, (c_uint64,)),
     "tilewright_error_kind": (c_char_p, ()),
     "tilewright_error_message": (c_char_p, ()),
@@ -323,6 +324,7 @@ _FOR_GENERATED_CODE = (
     "tilewright_call_packed",
     "tilewright_set_error",
     "tilewright_set_error_format",
+    "tilewright_check_tensors",
     "tilewright_any_release",
     "tilewright_register_system_symbol",
 )

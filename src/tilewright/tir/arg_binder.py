@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection
 
 from tilewright.ir import operators
 from tilewright.ir.buffer import DEFAULT_ALIGNMENT, Buffer
-from tilewright.ir.expr import Any, Cast, ExprLike, IntImm, Load, PrimExpr, Select, Var
+from tilewright.ir.expr import Any, Cast, ExprLike, IntImm, Load, PrimExpr, Select, StringImm, Var
 from tilewright.ir.functor import free_vars
 from tilewright.ir.type import PointerType, PrimType
 from tilewright.support.dtype import BOOL, INT64, DataType
@@ -30,7 +30,7 @@ from tilewright.tir.packed_abi import (
     message,
     struct_get,
 )
-from tilewright.tir.stmt import NO_OP, AssertStmt, AttrStmt, IfThenElse, LetStmt, Stmt, stmt_seq
+from tilewright.tir.stmt import NO_OP, AssertStmt, AttrStmt, Evaluate, IfThenElse, LetStmt, Stmt, stmt_seq
 
 Step = Callable[[Stmt], Stmt]
 """One layer around a body."""
@@ -44,6 +44,9 @@ DEVICE_ALIGNMENT = 64
 # A bool is one bit to us, eight bits of code 6 to DLPack, and a byte to older senders: (code, bits).
 _BOOL_FORMS = ((1, 1), (6, 8), (1, 8), (0, 8))
 _BFLOAT16_FORMS = ((4, 16), (1, 16))
+_BOOL_IN_TABLE = (6, 8)
+_TYPES_IN_TABLE = frozenset((0, 1, 2, 4, 6))
+"""DLPack's codes of integers, floats and truth values: the runtime names them as we do."""
 
 
 def _pointer(name: str, element: str) -> Var:
@@ -53,10 +56,20 @@ def _pointer(name: str, element: str) -> Var:
 class ArgBinder:
     """Binds parameters to the arguments of one function; ``wrap`` puts the result around the body."""
 
-    def __init__(self, function_name: str, written: Collection[Var] = ()) -> None:
-        """``written`` are the pointers that the function may write through: read-only tensors are refused there."""
+    def __init__(
+        self, function_name: str, written: Collection[Var] = (), runtime_checks: bool = False
+    ) -> None:
+        """``written`` are the pointers that the function may write through: read-only tensors are refused there.
+
+        With ``runtime_checks``, one call of the runtime checks every compact tensor, by a table: the checks of a tensor
+        written out are larger than many a kernel.
+        """
         self.function_name = function_name
         self.written = written
+        self.runtime_checks = runtime_checks
+        self._table: list[list[int]] = []
+        self._table_names: list[str] = []
+        self._count: tuple[PrimExpr, PrimExpr, int] | None = None
         self.values: dict[Var, PrimExpr] = {}
         self._steps: list[Step] = []
         self._relations: list[tuple[PrimExpr, PrimExpr, str]] = []
@@ -68,9 +81,27 @@ class ArgBinder:
         for expected, value, subject in self._relations:
             self._require_bound(expected, subject)
             relations.append(self._relation(expected, value, subject))
-        for step in reversed([*self._steps, *relations, *self._late_steps]):
+        for step in reversed([*self._first_steps(), *self._steps, *relations, *self._late_steps]):
             body = step(body)
         return body
+
+    def _first_steps(self) -> list[Step]:
+        """The checks that all others rely on: of the number of arguments, and of the tensors in the table."""
+        if self._count is None:
+            return []
+        args, given, expected = self._count
+        if self._table:
+            table = [expected, len(self._table), *(number for row in self._table for number in row)]
+            names = StringImm("\n".join([self.function_name, *self._table_names]))
+            numbers = [operators.const(number, INT64) for number in table]
+            checked = Evaluate(operators.call("check_tensors", "int32", [args, given, names, *numbers]))
+            return [lambda body: stmt_seq(checked, body)]
+        text = f"expected {expected} argument{'' if expected == 1 else 's'}, got {{0}}"
+        return [_assertion(operators.equal(given, expected), message("TypeError", self._text(text), [given]))]
+
+    def expect(self, args: PrimExpr, given: PrimExpr, expected: int) -> None:
+        """Have the number of arguments at ``args`` checked before anything is read there."""
+        self._count = args, given, expected
 
     def let(self, var: Var, value: PrimExpr) -> None:
         """Give a variable its value."""
@@ -168,6 +199,9 @@ class ArgBinder:
         subject = f"argument {index} ({buffer.name})"
         kind = Var(f"{buffer.name}_type_index", "int32")
         self.let(kind, struct_get(args, index, StructField.ANY_TYPE_INDEX))
+        if self.runtime_checks and self._count is not None and self._fits_table(buffer, device_id):
+            self._bind_checked(param, buffer, args, index, kind, device_type, device_id)
+            return
         is_tensor = _is_one_of(kind, [TypeIndex.DLTENSOR, TypeIndex.TENSOR])
         self.check(is_tensor, "TypeError", f"{subject} must be a tensor, not {{0:a}}", kind)
         if buffer.data in self.written:
@@ -184,6 +218,56 @@ class ArgBinder:
         sizes = self._bind_shape(buffer, param, subject)
         self._bind_strides(buffer, param, sizes, subject)
         self._bind_data(buffer, param, sizes, subject, device_type)
+
+    def _fits_table(self, buffer: Buffer, device_id: Var) -> bool:
+        """True if the runtime can check all that a buffer asks of its tensor but the sizes that are not constants."""
+        return (
+            not buffer.strides
+            and isinstance(buffer.elem_offset, IntImm)
+            and buffer.data not in self.values
+            and buffer.dtype.type_code in _TYPES_IN_TABLE
+            # The runtime compares the devices of the tensors in the table.
+            and bool(self._table or device_id not in self.values)
+            and all(not isinstance(extent, IntImm) or extent.value >= 0 for extent in buffer.shape)
+        )
+
+    def _bind_checked(
+        self,
+        param: Var,
+        buffer: Buffer,
+        args: PrimExpr,
+        index: int,
+        kind: Var,
+        device_type: int,
+        device_id: Var,
+    ) -> None:
+        """Bind a buffer to a tensor that the runtime checks."""
+        subject = f"argument {index} ({buffer.name})"
+        alignment = required_alignment(buffer, device_type)
+        dtype = buffer.dtype
+        code, bits = _BOOL_IN_TABLE if dtype.is_bool else (dtype.type_code, dtype.bits)
+        sizes = [extent.value if isinstance(extent, IntImm) else -1 for extent in buffer.shape]
+        written = int(buffer.data in self.written)
+        packed = code | bits << 8 | dtype.lanes << 16
+        self._table.append([index, written, packed, device_type, alignment, len(sizes), *sizes])
+        self._table_names.append(buffer.name)
+        self.let(param, self._tensor_address(buffer.name, args, index, kind))
+        if device_id not in self.values:
+            device = struct_get(param, 0, StructField.DEVICE_ID)
+            self.bind(device_id, device, f"the device number of {subject}")
+        if -1 in sizes:
+            pointer = _pointer(f"{buffer.name}_shape", "int64")
+            self.let(pointer, struct_get(param, 0, StructField.SHAPE))
+            for dimension, extent in enumerate(buffer.shape):
+                if not isinstance(extent, IntImm):
+                    size = Load(INT64, pointer, dimension)
+                    self.bind(extent, size, f"dimension {dimension} of {subject}", least=0)
+        base = _pointer(f"{buffer.name}_base", "uint8")
+        self.let(base, struct_get(param, 0, StructField.DATA))
+        byte_offset = operators.cast(INT64, struct_get(param, 0, StructField.BYTE_OFFSET))
+        self.let(buffer.data, address_of(base, "uint8", byte_offset))
+        if alignment > 1:
+            self._late_steps.append(lambda body: AttrStmt(buffer.data, "storage_alignment", alignment, body))
 
     def _check_writeable(
         self, args: PrimExpr, index: int, subject: str, is_tensor: PrimExpr | None = None

@@ -49,7 +49,10 @@ def mixed_passes(target: Target, host: Target) -> list[Pass]:
     else:
         passes += [ThreadsToLoops(), BlockLongSums(_bytes_of_few_accumulators(target))]
     # From here on every argument is checked on entry, and the buffer map is empty.
-    passes.append(MakeUnpackedAPI() if _unpacked(target, host) else MakePackedAPI())
+    if _unpacked(target, host):
+        passes.append(MakeUnpackedAPI())
+    else:
+        passes.append(MakePackedAPI(runtime_checks=host.kind.name == "llvm"))
     # From here on a function is host code or device code.
     passes.append(SplitHostDevice())
     return passes

@@ -224,6 +224,21 @@ def call_packed(emitter: Emitter, node: Call) -> str:
     return load_any(emitter, payload, node.dtype)
 
 
+def check_tensors(emitter: Emitter, node: Call) -> str:
+    """``check_tensors(args, num_args, names, table...)``: the runtime checks tensors, and may refuse them."""
+    args, count, names, *numbers = node.args
+    if not isinstance(names, StringImm) or not all(isinstance(number, IntImm) for number in numbers):
+        raise CodegenError("tir.check_tensors takes names and a table of constants", span=node.span)
+    text = emitter.module.text
+    values = ", ".join(f"i64 {number.value}" for number in numbers if isinstance(number, IntImm))
+    table = text.unique("@.arguments")
+    text.add_global(f"{table} = private unnamed_addr constant [{len(numbers)} x i64] [{values}], align 8")
+    operands = [("ptr", emitter.visit(args)), ("i32", emitter.visit(count)), ("ptr", table)]
+    operands.append(("ptr", text.string(names.value)))
+    fail_unless_zero(emitter, emitter.call_c("tilewright_check_tensors", "i32", operands, "nounwind"))
+    return "0"
+
+
 def fail_unless_zero(emitter: Emitter, status: str) -> None:
     """Leave the function with -1 if a call reported an error, which it has set."""
     function = emitter.function
@@ -314,5 +329,6 @@ RUNTIME_CALLS: dict[str, Callable[[Emitter, Call], str]] = {
     "tir.tvm_call_cpacked_lowered": call_packed,
     "tir.tvm_call_trace_packed_lowered": call_packed,
     "tir.tvm_throw_last_error": throw_last_error,
+    "tir.check_tensors": check_tensors,
     "tir.ret": return_value,
 }

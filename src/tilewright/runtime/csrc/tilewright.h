@@ -180,6 +180,13 @@ TILEWRIGHT_API void tilewright_set_error(const char* kind, const char* message);
 TILEWRIGHT_API void tilewright_set_error_format(const char* kind, const char* format, const int64_t* values,
                                                 int32_t num_values);
 
+/* For generated code: 0 if the arguments are as a table says, else -1 with an error. The table has the number of arguments,
+ * the number of tensors among them, and for each tensor: its index, whether it is written, its data type (packed as above),
+ * kind of device, alignment, number of dimensions, and its dimensions, -1 where any size will do. All tensors must be compact
+ * and on one device. The names of the function and of each tensor stand in lines. */
+TILEWRIGHT_API int32_t tilewright_check_tensors(const TVMFFIAny* args, int32_t num_args, const int64_t* table,
+                                                const char* names);
+
 /* A number that a host language attaches to the present error to find its own exception again. Zero means none. */
 TILEWRIGHT_API void tilewright_set_error_payload(uint64_t payload);
 

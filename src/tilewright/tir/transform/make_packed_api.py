@@ -87,8 +87,10 @@ def split_params(function: PrimFunc, num_unpacked: int) -> tuple[Sequence[Var], 
     return function.params[:cut], function.params[cut:]
 
 
-def make_packed_api(function: PrimFunc, num_unpacked_params: int = 0) -> PrimFunc:
-    """The exported form of one function."""
+def make_packed_api(
+    function: PrimFunc, num_unpacked_params: int = 0, runtime_checks: bool = False
+) -> PrimFunc:
+    """The exported form of one function; ``runtime_checks`` has the runtime check tensors where it can."""
     symbol = function.attrs.get("global_symbol")
     if symbol is None or function.attrs.get("calling_conv", CallingConv.DEFAULT) == CallingConv.C_PACKED_FUNC:
         return function
@@ -102,9 +104,8 @@ def make_packed_api(function: PrimFunc, num_unpacked_params: int = 0) -> PrimFun
     num_args = Var("num_args", "int32")
     result = Var("result", "handle")
     device_id = Var("device_id", "int32")
-    binder = ArgBinder(name, written_pointers(function.body))
-    expectation = f"expected {len(packed)} arguments" if len(packed) != 1 else "expected 1 argument"
-    binder.check(operators.equal(num_args, len(packed)), "TypeError", f"{expectation}, got {{0}}", num_args)
+    binder = ArgBinder(name, written_pointers(function.body), runtime_checks)
+    binder.expect(args, num_args, len(packed))
     for index, param in enumerate(packed):
         buffer = function.buffer_map.get(param)
         if buffer is None:
@@ -146,10 +147,15 @@ def _require_defined(name: str, body: Stmt, params: Sequence[Var]) -> None:
 
 @dataclass(frozen=True)
 class MakePackedAPI(PrimFuncPass):
-    """Give every function with a ``global_symbol`` the exported form; the last parameters can stay unpacked."""
+    """Give every function with a ``global_symbol`` the exported form; the last parameters can stay unpacked.
+
+    With ``runtime_checks``, one call of the runtime checks the tensors whose form is known; else every check is written
+    out, which every code generator understands.
+    """
 
     num_unpacked_params: int = 0
+    runtime_checks: bool = False
     name = "tir.MakePackedAPI"
 
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
-        return make_packed_api(function, max(self.num_unpacked_params, 0))
+        return make_packed_api(function, max(self.num_unpacked_params, 0), self.runtime_checks)

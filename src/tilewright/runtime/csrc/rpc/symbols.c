@@ -5,7 +5,8 @@
 #include "loader.h"
 
 #define RUNTIME(X)                                                                                                         \
-  X(tilewright_any_release) X(tilewright_call_packed) X(tilewright_object_release) X(tilewright_object_retain)             \
+  X(tilewright_any_release) X(tilewright_call_packed) X(tilewright_check_tensors) X(tilewright_object_release)             \
+  X(tilewright_object_retain)                                                                                              \
   X(tilewright_parallel_launch) X(tilewright_register_system_symbol) X(tilewright_set_error)                               \
   X(tilewright_set_error_format) X(tilewright_workspace_alloc) X(tilewright_workspace_free)
 
