@@ -4,9 +4,9 @@ Run it:  python bench/torch_compile.py [--only resnet18,bert_base] [--contenders
 
 The models are those of bench/latency.py: batch 1, float32, two threads. Every contender has a process of its own, their
 rounds alternate, and medians are compared. The compile time is that of the first call, with empty caches; for ONNX
-it is that of reading and building. Inductor may take the weights for constants, as the others do. Results are appended
-to bench/results/torch_compile.jsonl, of which the latest of each model count: models can be measured in several runs.
-Writes bench/results/torch_compile.md.
+it is that of reading and building. Inductor may take the weights for constants, as the others do, and both backends
+have ``torch._dynamo.config.allow_rnn``. Results are appended to bench/results/torch_compile.jsonl, of which the latest of
+each model count: models can be measured in several runs. Writes bench/results/torch_compile.md.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ def prepared(contender: str, name: str, folder: Path) -> tuple[float, Callable[[
     import torch
     from models.export import made
 
+    # Without it TorchDynamo leaves functions with recurrent layers to eager PyTorch, whatever the backend.
+    torch._dynamo.config.allow_rnn = True
     model, inputs, _ = made(name)
     values = tuple(inputs.values())
     if contender == "onnx":

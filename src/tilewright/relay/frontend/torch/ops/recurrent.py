@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
@@ -11,6 +11,9 @@ from tilewright.relay.frontend.common.recurrent import recurrent_layers
 from tilewright.relay.frontend.torch.node import TorchNode
 from tilewright.relay.frontend.torch.ops.matrices import linear
 from tilewright.relay.frontend.torch.registry import converter
+
+_ONEDNN_LSTM: Final = 2
+"""oneDNN's number of the cell."""
 
 
 def _layers(
@@ -66,6 +69,21 @@ def lstm(
     return _run(
         node, "lstm", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first
     )
+
+
+@converter("aten::mkldnn_rnn_layer")
+def lstm_direction(
+    node: TorchNode, input: Expr, weight0: Expr, weight1: Expr, weight2: Expr, weight3: Expr, hx_: Expr, cx_: Expr,
+    reverse: bool, batch_sizes: list[int], mode: int, hidden_size: int, num_layers: int, has_biases: bool,
+    bidirectional: bool, batch_first: bool, train: bool,
+) -> list[Any]:  # fmt: skip
+    """One direction of an LSTM's layer: what PyTorch takes LSTMs apart into on CPUs with oneDNN."""
+    if mode != _ONEDNN_LSTM or num_layers != 1 or bidirectional or batch_first or batch_sizes or train:
+        raise node.fail("only one direction of one layer of an LSTM, in inference, is supported")
+    data = relay.reverse(input, 0) if reverse else input
+    params = [weight0, weight1, weight2, weight3][: 4 if has_biases else 2]
+    made = recurrent_layers(node, "lstm", data, [hx_, cx_], params, len(params), 1, False)
+    return [relay.reverse(made[0], 0) if reverse else made[0], *made[1:], None]
 
 
 @converter("aten::gru.input", "aten::gru")
