@@ -217,11 +217,11 @@ class _Writer:
     def inferred_types(self) -> list[list[int]]:
         """The number of each expression whose type is known, with that of the type."""
         typed = [
-            (self.numbers[_key(value)], value._checked_type_)
+            (self.numbers[_key(value)], getattr(value, "_checked_type_", None))
             for value, _ in self.alive
-            if isinstance(value, RelayExpr) and getattr(value, "_checked_type_", None) is not None
+            if isinstance(value, RelayExpr)
         ]
-        return [[number, self.add(found)] for number, found in typed]
+        return [[number, self.add(found)] for number, found in typed if found is not None]
 
     def text(self, value: Any, parts: list[int]) -> str:
         """The entry of a value."""

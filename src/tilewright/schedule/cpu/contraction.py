@@ -62,9 +62,10 @@ def vector_position(materialized: MaterializedStage) -> int | None:
     found = next((number for number in range(len(axes) - 1, -1, -1) if extent_of(axes[number]) > 1), None)
     if found is None:
         return None
-    ends = [end for axis in materialized.compute.reduce_axis for end in (axis.dom.min, axis.dom.extent)]
-    if any(uses_var(end, axes[found].var) for end in ends if not isinstance(end, IntImm)):
-        return None
+    for axis in materialized.compute.reduce_axis:
+        ends = () if axis.dom is None else (axis.dom.min, axis.dom.extent)
+        if any(uses_var(end, axes[found].var) for end in ends if not isinstance(end, IntImm)):
+            return None
     return found
 
 
