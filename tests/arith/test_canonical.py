@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from tilewright.ir.operators import (
 from tilewright.ir.operators import (
     truncmod as tmod,
 )
+from tilewright.tir.functor import substitute
 
 x, y, z, n = (Var(name) for name in "xyzn")
 
@@ -51,6 +53,17 @@ def _check(same: Any, data: Any, expected: Any, bounds: dict[Any, tuple[int, int
         (x - x, const(0), {}),
         (0 - x - 3, 0 - x - 3, {}),
         (fld(x, 4) * 4 + flm(x, 4), x, {}),
+        # What splits join to is a sum, of which other terms may be parts.
+        (fld(x * 128 + y, 36) * 36 + flm(x * 128 + y, 36) - x * 128, y, {}),
+        (fld(x * 2 + 7 + y, 6) * 6 + flm(x * 2 + 7 + y, 6) - y * 2, x * 2 + 7 - y, {}),
+        (fld(fld(flm(x, 16), 2) * 2, 6), fld(flm(x, 16), 6), {}),
+        # Truncated splits of one term join whatever its sign.
+        (tdiv(x, 3) * 3 + tmod(x, 3), x, {}),
+        (tdiv(x, 6) * 6 + tmod(tdiv(x, 3), 2) * 3 + tmod(x, 3), x, {}),
+        (tmod(x * 8, 16), tmod(x, 2) * 8, {}),
+        (tdiv(x * 48 + 16, 16), x * 3 + 1, {}),
+        (tdiv(tdiv(x, 2), 3), tdiv(x, 6), {}),
+        (tdiv(x, 4), const(0), {x: (-3, 3)}),
         (flm(x, 4) + fld(x, 4) * 4 + y, x + y, {}),
         (fld(flm(x, 16), 4) * 4 + flm(x, 4), flm(x, 16), {}),
         (x - fld(x, 4) * 4, flm(x, 4), {}),
@@ -123,3 +136,25 @@ def test_a_remainder_of_another_residue_does_not_join() -> None:
     analyzer.update(y, ConstIntBound(0, 63))
     simplified = analyzer.simplify(fld(x * 64 + y, 56) * 56 + flm(x * 9 + y, 56))
     assert "%" in str(simplified)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda i: tdiv(tmod(i, 12), 4),
+        lambda i: tdiv(tdiv(tmod(i, 16), 2) * 2, 6),
+        lambda i: tmod(tdiv(tmod(i, 20), 2) * 2, 4),
+        lambda i: tdiv(tmod(i * 6, 24), 8) + tmod(i * 6, 8),
+        lambda i: tdiv(i * 3, 12) * 4 + tmod(i, 4) - tmod(tdiv(i, 2), 2) * 2,
+        lambda i: tmod(tdiv(i, 3), 2) * 3 + tmod(i, 3) - tmod(i, 6),
+    ],
+)
+def test_truncated_division_of_negative_numbers_keeps_its_value(make: Callable[[Any], Any]) -> None:
+    """For every number from -60 to 60."""
+    simplified = Analyzer().canonical_simplify(make(x))
+    for number in range(-60, 61):
+        values = [
+            Analyzer().canonical_simplify(substitute(expr, {x: const(number)}))
+            for expr in (make(x), simplified)
+        ]
+        assert values[0].value == values[1].value, (number, simplified)

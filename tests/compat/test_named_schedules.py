@@ -114,3 +114,15 @@ def test_a_name_gives_the_schedule_of_the_target(name: str) -> None:
             schedule = getattr(topi.generic, f"schedule_{name}")([made])
         text = str(tvm.lower(schedule, [a, made], simple_mode=True))
         assert [one for one in ("T.ramp", "threadIdx.x") if one in text] == words
+
+
+def test_layouts_of_x86_by_their_names() -> None:
+    """The functions that AlterOpLayout calls on a CPU, for programs that register them themselves."""
+    x, w = relay.var("x", shape=(32, 128)), relay.var("w", shape=(48, 128))
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(relay.nn.dense(x, w)))["main"]
+    types = [parameter.checked_type for parameter in typed.params]
+    alter = importlib.import_module("tilewright.topi.x86.dense_alter_op")._alter_dense_layout
+    with tvm.target.Target("llvm -mcpu=core-avx2"):
+        made = alter(typed.body.attrs, list(typed.params), types, typed.body.checked_type)
+    assert made.op.name == "nn.contrib_dense_pack"
+    assert callable(importlib.import_module("tilewright.topi.x86.conv2d_alter_op")._alter_conv2d_layout)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tilewright import relay
 from tilewright.ir import operators
 from tilewright.ir.attrs import DictAttrs
 from tilewright.ir.buffer import decl_buffer
@@ -188,3 +189,26 @@ def test_containers_and_targets_come_back_as_they_are() -> None:
     function = PrimFunc([], Evaluate(0)).with_attr("target", target)
     again = load_json(save_json(function)).attrs["target"]
     assert str(again) == str(target) and str(again.host) == str(target.host)
+
+
+def test_inferred_types_are_kept() -> None:
+    """A graph that is read back has its types, and the same text; without them it is as it was written by hand."""
+    x = relay.var("x", shape=(2, 3))
+    written = IRModule.from_expr(relay.Function([x], relay.nn.relu(x) + relay.const(1.0)))
+    inferred = relay.transform.InferType()(written)
+    read = load_json(save_json(inferred))
+    assert str(read) == str(inferred)
+    assert read["main"].body.checked_type == TensorType((2, 3), "float32")
+    assert_structural_equal(relay.transform.InferType()(read), inferred)
+    assert "types" not in json.loads(save_json(inferred["main"], with_types=False))
+    with pytest.raises(ValueError, match="InferType"):
+        _ = load_json(save_json(inferred["main"], with_types=False)).body.checked_type
+
+
+@pytest.mark.parametrize("types", [[[0]], [[0, 0]], [["a", 1]], 5, [[0, 10_000]]])
+def test_wrong_types_are_refused(types: object) -> None:
+    """Pairs of an expression and a type, and nothing else."""
+    document = json.loads(save_json(relay.var("x", shape=(2, 3))))
+    document["types"] = types
+    with pytest.raises(SerializationError, match="not an expression and its type"):
+        load_json(json.dumps(document))

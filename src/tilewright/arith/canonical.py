@@ -57,6 +57,16 @@ Beyond it, a sum within a sum is one opaque term, which keeps the work linear in
 _ARITHMETIC = frozenset((Add, Sub, Mul, FloorDiv, FloorMod, Div, Mod))
 
 
+def _is_odd_part(terms: Terms, base: int, divisor: int) -> bool:
+    """True for a multiple of one term that divides the divisor. Truncated division of it, and the remainder, change
+    their sign with it, so that the rules for splits hold whatever its sign."""
+    return (
+        base == 0
+        and len(terms) == 1
+        and all(factor > 0 and divisor % factor == 0 for factor in terms.values())
+    )
+
+
 class Canonical:
     """Makes expressions canonical; ``memo`` and ``forms`` belong to the present scope."""
 
@@ -146,21 +156,37 @@ class Canonical:
             base += sign * cursor_base
             for key, factor in cursor_terms.items():
                 terms[key] = terms.get(key, 0) + sign * factor
-        return self.joined(terms), base
+        return self.joined(terms, base)
 
-    def joined(self, terms: Terms) -> Terms:
-        """The terms without zeros, and with splits of one expression joined."""
+    def joined(self, terms: Terms, base: int) -> Form:
+        """The form without zeros, and with splits of one expression joined."""
         splits = 0
         for key, factor in terms.items():
             if factor == 0:
-                return self.joined({key: factor for key, factor in terms.items() if factor})
+                return self.joined({key: factor for key, factor in terms.items() if factor}, base)
             if type(key) is tuple:
                 splits += 1
         if splits == 0 or len(terms) == 1:
-            return terms
+            return terms, base
         joined = join_splits(self._aligned(terms) if splits > 1 else terms)
-        # What two parts were joined to may fit a third.
-        return joined if len(joined) == len(terms) else self.joined(joined)
+        if len(joined) == len(terms):
+            return joined, base
+        # What two parts were joined to may fit a third, or be a sum that has terms in common with others.
+        return self.joined(*self._spread(joined, base, terms))
+
+    def _spread(self, terms: Terms, base: int, before: Terms) -> Form:
+        """The form with every expression that was not among the terms ``before`` as the sum that it is."""
+        result: Terms = {}
+        for key, factor in terms.items():
+            parts: Form = ({key: 1}, 0)
+            if type(key) is not tuple and key not in before:
+                whole = self.form(key)
+                if len(whole[0]) <= _FLATTEN:
+                    parts = whole
+            base += parts[1] * factor
+            for part, scale in parts[0].items():
+                result[part] = result.get(part, 0) + scale * factor
+        return result, base
 
     def _aligned(self, terms: Terms) -> Terms:
         """The terms with each remainder ``y % c`` beside a quotient ``x // c`` written as ``x % c``, where ``x``
@@ -232,12 +258,16 @@ class Canonical:
         return self.atom(made)
 
     def _divisor(self, node: Expr, kind: NodeClass) -> int | None:
-        """The divisor if it is a positive constant and, under truncation, the dividend is not negative."""
+        """The divisor if it is a positive constant and, under truncation, either the dividend is not negative or what
+        holds for a positive dividend holds for a negative one as well: one term, or every term a multiple."""
         other, divisor = self.form(node.b)
         if other or divisor <= 0:
             return None
         if kind is Div and self.rewriter.bound(self.visit(node.a))[0] < 0:
-            return None
+            terms, base = self.form(node.a)
+            multiples = base % divisor == 0 and all(factor % divisor == 0 for factor in terms.values())
+            if not multiples and not _is_odd_part(terms, base, divisor):
+                return None
         return divisor
 
     def _separate(self, form: Form, divisor: int) -> tuple[Form, Form]:
@@ -264,7 +294,10 @@ class Canonical:
         rest = self.express((inside, base), dtype)
         low, high = self.rewriter.bound(rest)
         if kind is Div and low < 0:
-            return self._opaque(kind, self.visit(node.a), self.visit(node.b))
+            if not _is_odd_part(inside, base, divisor) or outside:
+                return self._opaque(kind, self.visit(node.a), self.visit(node.b))
+            if low > -divisor and high < divisor:
+                return {}, 0
         if low >= 0 and high < divisor:
             return outside, carried
         found, found_base = self._divide(inside, base, rest, divisor, kind, dtype)
@@ -276,7 +309,7 @@ class Canonical:
         total = dict(terms)
         for key, factor in other.items():
             total[key] = total.get(key, 0) + factor
-        return self.joined(total), base + other_base
+        return self.joined(total, base + other_base)
 
     def _divide(
         self, terms: Terms, base: int, rest: Expr, divisor: int, kind: NodeClass, dtype: DataType
@@ -307,6 +340,7 @@ class Canonical:
                 return {(index, lower * divisor, upper, kind): 1}, 0
             if upper <= lower * divisor:
                 return {}, 0
+            return {(self.express_term((index, 1, upper, kind), dtype), lower * divisor, None, kind): 1}, 0
         return {(self.express_term(key, dtype), divisor, None, kind): 1}, 0
 
     def _remainder(self, node: Expr, kind: NodeClass) -> Form:
@@ -321,7 +355,10 @@ class Canonical:
         rest = self.express((inside, base), dtype)
         low, high = self.rewriter.bound(rest)
         if kind is Div and low < 0:
-            return self._opaque(remainder_kind, self.visit(node.a), self.visit(node.b))
+            if not _is_odd_part(inside, base, divisor):
+                return self._opaque(remainder_kind, self.visit(node.a), self.visit(node.b))
+            if low > -divisor and high < divisor:
+                return inside, base
         if low >= 0 and high < divisor:
             return inside, base
         if base == 0 and len(inside) == 1:
@@ -440,7 +477,7 @@ class Canonical:
         total = dict(left[0])
         for key, factor in right[0].items():
             total[key] = total.get(key, 0) - factor
-        terms, base = self.joined(total), left[1] - right[1]
+        terms, base = self.joined(total, left[1] - right[1])
         if not terms:
             return TRUE if (base == 0 if kind is EQ else base < 0) else FALSE
         common = gcd(*terms.values())

@@ -171,8 +171,8 @@ class Evaluator:
             return node, node
         express, joined = self.canonical.express, self.canonical.joined
         return (
-            NEG_INF if low is None else express((joined(low), low_base), dtype),
-            POS_INF if high is None else express((joined(high), high_base), dtype),
+            NEG_INF if low is None else express(joined(low, low_base), dtype),
+            POS_INF if high is None else express(joined(high, high_base), dtype),
         )
 
     def _accumulate(self, total: Terms | None, base: int, end: Expr, factor: int) -> tuple[Terms | None, int]:

@@ -3,8 +3,11 @@ build."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from tilewright.ir.base import RelayExpr
+from tilewright.relay.target import rewrites_for
 from tilewright.schedule.cpu.layouts import (
     Conv2DLayouts,
     Conv2DWorkload,
@@ -16,6 +19,7 @@ from tilewright.schedule.cpu.layouts import (
 from tilewright.schedule.cpu.low_precision import uses_packed_lanes
 from tilewright.schedule.cpu.winograd_model import Convolution, choose_winograd_tile
 from tilewright.strategy import cpu
+from tilewright.target import Target
 from tilewright.te import Tensor
 from tilewright.topi import nn
 from tilewright.topi.nn.conv2d_transpose_NCHWc import AxisPhases, axis_phases
@@ -126,7 +130,22 @@ def batch_matmul(
     return nn.batch_matmul(tensor_a, tensor_b, oshape, out_dtype, *flags)
 
 
+def _alter_layout_of(operator: str) -> Callable[..., RelayExpr | None]:
+    """What AlterOpLayout makes of a call of an operator on a CPU."""
+
+    def alter(
+        attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], out_type: Any
+    ) -> RelayExpr | None:
+        return rewrites_for(Target.current() or Target("llvm")).alter_layout[operator](
+            attrs, inputs, tinfos, out_type
+        )
+
+    return alter
+
+
 COMPUTATIONS: Final[dict[str, Any]] = {
+    "_alter_conv2d_layout": _alter_layout_of("nn.conv2d"),
+    "_alter_dense_layout": _alter_layout_of("nn.dense"),
     "AxisPhases": AxisPhases,
     "Conv2DLayouts": Conv2DLayouts,
     "Conv2DWorkload": Conv2DWorkload,

@@ -1,11 +1,12 @@
 """Nodes as JSON: sharing is preserved, and depth does not matter.
 
-The text is an object with ``format``, ``version``, ``root`` and ``nodes``, a list in which every entry refers to
-earlier ones by number only. An entry is ``{"kind": "ir.Add", "fields": {"a": 3, "b": 4, ...}}`` for a node, ``{"value":
-1}`` for a plain value, ``{"list": [...]}``, ``{"map": [[key, value], ...]}``, ``{"float": "nan"}``, ``{"op":
-"tir.exp"}``, ``{"target": "..."}`` with what ``Target`` exports, ``{"attributes": "relay.attrs.TakeAttrs", "values":
-7}`` for attributes of an operator, ``{"tensor": "<base64>", "dtype": "float32", "shape": [2, 3]}`` for a constant, and
-``{"span": ["file", 1, 1, 0, 0]}`` for a span that is written by itself; nodes are written without theirs.
+The text is an object with ``format``, ``version``, ``root``, ``types`` (pairs of a graph-level expression and what was
+inferred to be its type; may be missing) and ``nodes``, a list in which every entry refers to earlier ones by number
+only. An entry is ``{"kind": "ir.Add", "fields": {"a": 3, "b": 4, ...}}`` for a node, ``{"value": 1}`` for a plain
+value, ``{"list": [...]}``, ``{"map": [[key, value], ...]}``, ``{"float": "nan"}``, ``{"op": "tir.exp"}``, ``{"target":
+"..."}`` with what ``Target`` exports, ``{"attributes": "relay.attrs.TakeAttrs", "values": 7}`` for attributes of an
+operator, ``{"tensor": "<base64>", "dtype": "float32", "shape": [2, 3]}`` for a constant, and ``{"span": ["file", 1, 1,
+0, 0]}`` for a span that is written by itself; nodes are written without theirs.
 
 Only node classes can be created, from fields that the class has: reading a text never executes code.
 """
@@ -24,10 +25,12 @@ from typing import Any, Final
 import numpy as np
 
 from tilewright.ir.attrs import ATTRIBUTE_CLASSES, Attrs, DictAttrs
+from tilewright.ir.base import RelayExpr
 from tilewright.ir.container import Array, Map
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.tvm_json import is_tvm_json, read_tvm_json
+from tilewright.ir.type import Type
 from tilewright.runtime import ndarray
 from tilewright.runtime.ndarray import NDArray, numpy_dtype
 from tilewright.support.dtype import DataType
@@ -211,6 +214,15 @@ class _Writer:
             numbers[key] = len(entries) - 1
         return numbers[root_key]
 
+    def inferred_types(self) -> list[list[int]]:
+        """The number of each expression whose type is known, with that of the type."""
+        typed = [
+            (self.numbers[_key(value)], getattr(value, "_checked_type_", None))
+            for value, _ in self.alive
+            if isinstance(value, RelayExpr)
+        ]
+        return [[number, self.add(found)] for number, found in typed if found is not None]
+
     def text(self, value: Any, parts: list[int]) -> str:
         """The entry of a value."""
         written = _WRITTEN.get(type(value))
@@ -275,12 +287,18 @@ def _attributes_key(value: Attrs) -> str:
     return str(key)
 
 
-def save_json(node: Any) -> str:
-    """The JSON text of a node, a container of nodes, or a module."""
+def save_json(node: Any, *, with_types: bool = True) -> str:
+    """The JSON text of a node, a container of nodes, or a module.
+
+    What type inference found of graph-level expressions is part of it, unless ``with_types`` is false: then a program
+    has one text, inferred or not.
+    """
     writer = _Writer()
     root = writer.add(node)
-    head = f'{{"format":"{FORMAT}","version":{VERSION},"root":{root},"nodes":['
-    return f"{head}{','.join(writer.entries)}]}}"
+    types = writer.inferred_types() if with_types else []
+    head = f'{{"format":"{FORMAT}","version":{VERSION},"root":{root},'
+    listed = f'"types":{json.dumps(types, separators=(",", ":"))},' if types else ""
+    return f'{head}{listed}"nodes":[{",".join(writer.entries)}]}}'
 
 
 def _is_loaded(entries: list[Any]) -> bool:
@@ -461,7 +479,20 @@ def load_json(json_str: str) -> Any:
     values = _Reader(entries).read()
     if not isinstance(root, int) or isinstance(root, bool) or not 0 <= root < len(values):
         raise SerializationError(f"the root {root!r} is not an entry")
+    _set_types(values, document.get("types", []))
     return _public(values[root])
+
+
+def _set_types(values: list[Any], types: Any) -> None:
+    """Give expressions the types that were inferred for them; inference looks at them again all the same."""
+    for pair in types if isinstance(types, list) else [types]:
+        try:
+            expr, found = (values[number] for number in pair)
+        except (LookupError, TypeError, ValueError):
+            raise SerializationError(f"{pair!r} is not an expression and its type") from None
+        if not isinstance(expr, RelayExpr) or not isinstance(found, Type):
+            raise SerializationError(f"{pair!r} is not an expression and its type")
+        object.__setattr__(expr, "_checked_type_", found)
 
 
 def _public(value: Any) -> Any:

@@ -110,18 +110,18 @@ class MetaTable:
     def section(self) -> str:
         """The values as JSON. One that cannot be written (a device, a function of Python) is null there."""
         try:
-            return save_json(self.values)
+            return save_json(self.values, with_types=False)
         except SerializationError:
             kept = {
                 kind: [value if _is_writable(value) else None for value in values]
                 for kind, values in self.values.items()
             }
-            return save_json(kept)
+            return save_json(kept, with_types=False)
 
 
 def _is_writable(value: Any) -> bool:
     try:
-        save_json(value)
+        save_json(value, with_types=False)
     except SerializationError:
         return False
     return True

@@ -37,7 +37,8 @@ class GraphExecutorFactory(Module):
     ) -> None:
         """``linked`` names the parameters that the kernels' library has as constants: executors read them there, and
         they are not saved once more with the graph."""
-        super().__init__(TYPE_KEY, (name, "debug_create", "cuda_graph_create", "remove_params"))
+        functions = (name, "debug_create", "cuda_graph_create", "remove_params", "get_graph_json")
+        super().__init__(TYPE_KEY, functions)
         self.graph_json = graph_json
         self.params = {name: value.aligned() for name, value in params.items()}
         self.name = name
@@ -105,6 +106,8 @@ class GraphExecutorFactory(Module):
             skipped = 1  # the model's name
         elif name == "remove_params":
             return convert_to_tvm_func(self.without_params)
+        elif name == "get_graph_json":
+            return convert_to_tvm_func(lambda: self.graph_json)
         else:
             return None
         if self._importer is None:

@@ -89,7 +89,9 @@ def test_without_the_option_parameters_can_be_removed_and_loaded(tmp_path):
     """``remove_params`` of a model whose parameters are not linked leaves them to ``load_params``."""
     factory = relay.build(dense(), "llvm", params=PARAMS)
     factory["remove_params"]().export_library(tmp_path / "bare.so")
-    executor = tvm.runtime.load_module(tmp_path / "bare.so")["default"](tvm.cpu())
+    library = tvm.runtime.load_module(tmp_path / "bare.so")
+    assert library["get_graph_json"]() == factory.graph_json
+    executor = library["default"](tvm.cpu())
     assert executor.inputs_without_value() == ["x", "p0", "p1"]
     executor["load_params"](bytearray(tvm.runtime.save_param_dict(factory.get_params())))
     np.testing.assert_allclose(run(executor), DATA @ WEIGHT.T + BIAS, rtol=1e-5)

@@ -183,3 +183,34 @@ def test_quantised_convolutions(wanted: str, kernel_layout: str) -> None:
         for one in (module, converted)
     )
     np.testing.assert_array_equal(after, before)
+
+
+def test_quantised_sums_and_concatenations_follow() -> None:
+    """Between two quantised convolutions nothing is transposed, and the axis of a concatenation moves."""
+    random = np.random.default_rng(6)
+    x = relay.var("x", shape=(1, 5, 5, 4), dtype="int8")
+    zero, one = relay.const(0), relay.const(1.0)
+
+    def product(data: relay.Expr, channels: int) -> relay.Expr:
+        weight = relay.const(random.integers(-2, 2, (3, 3, channels, 4)).astype("int8"))
+        layouts = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
+        sums = relay.qnn.op.conv2d(
+            data, weight, zero, zero, one, one, kernel_size=(3, 3), channels=4, padding=(1, 1), **layouts
+        )
+        return relay.cast(relay.clip(sums, -20, 20), "int8")
+
+    first = product(x, 4)
+    added = relay.qnn.op.add(first, first, one, zero, one, zero, relay.const(2.0), zero)
+    parts = relay.qnn.op.concatenate([added, first], [one, one], [zero, zero], one, zero, axis=3)
+    module = tvm.IRModule.from_expr(relay.Function([x], product(parts, 8)))
+    with tvm.transform.PassContext(opt_level=3):
+        passes = [ConvertLayout({"qnn.conv2d": ["NCHW", "default"]}), relay.transform.FoldConstant()]
+        after = tvm.transform.Sequential(passes)(module)
+    assert list_op_freqs(after)["layout_transform"] == 2
+    assert "axis=1" in str(after["main"])
+    data = random.integers(-20, 20, (1, 5, 5, 4)).astype("int8")
+    found, expected = (
+        relay.create_executor("graph", mod=one, target="llvm").evaluate()(data).numpy()
+        for one in (after, module)
+    )
+    np.testing.assert_array_equal(found, expected)

@@ -8,8 +8,10 @@ import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
 from tests.topi.running import apply, evaluate
+from tests.topi.scheduling import run
 
 from tilewright import te, topi
+from tilewright.compat import named_schedules
 from tilewright.support.errors import OpAttributeInvalid
 
 RANDOM = np.random.default_rng(67)
@@ -35,6 +37,21 @@ def test_dense_products(block: tuple[int, int] | None, sparse_lhs: bool) -> None
     made = apply(topi.nn.sparse_dense, data, *parts, sparse_lhs=sparse_lhs)
     expected = weight @ data.T if sparse_lhs else data @ weight.T
     np.testing.assert_allclose(made, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("block", [None, (1, 3), (2, 3), (4, 1)])
+def test_scheduled_dense_products(block: tuple[int, int] | None) -> None:
+    """The rows that a reduction's length depends on stay outside of it, also where blocks have one row."""
+    data = RANDOM.standard_normal((5, 6)).astype("float32")
+    weight, *parts = sparse_matrix(8, 6, block)
+    feeds = {
+        te.placeholder(one.shape, str(one.dtype), name=f"p{number}"): one
+        for number, one in enumerate((data, *parts))
+    }
+    (made,) = run(
+        named_schedules.attributes("topi.x86")["schedule_sparse_dense"], topi.nn.sparse_dense(*feeds), feeds
+    )
+    np.testing.assert_allclose(made, data @ weight.T, rtol=1e-5, atol=1e-5)
 
 
 def test_blocks_of_one_column_without_that_dimension() -> None:

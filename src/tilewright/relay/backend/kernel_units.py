@@ -64,7 +64,7 @@ def _request(name: str, function: Function, target: Target, host: Target, what: 
     if context is None or PassContext.current().get("tir.add_lower_pass") or not _is_own(function, target):
         return UnitRequest(name, target, lower)
     try:
-        program = save_json(function)
+        program = save_json(function, with_types=False)
     except SerializationError:
         return UnitRequest(name, target, lower)
     machine = describe_cpu(target) if "cpu" in target.keys else ""

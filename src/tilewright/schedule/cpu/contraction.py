@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tilewright.ir.expr import FloorDiv, FloorMod, IntImm, IterVar
-from tilewright.ir.functor import post_order
+from tilewright.ir.functor import post_order, uses_var
 from tilewright.schedule.cpu.access import Read, assumed, constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage
 
@@ -56,9 +56,17 @@ def bytes_of_read(read: Read) -> int:
 
 
 def vector_position(materialized: MaterializedStage) -> int | None:
-    """The position of the innermost data axis with an extent above one; None if there is none."""
+    """The position of the innermost data axis with an extent above one; None if there is none, or if the range of a
+    reduction depends on it (the rows of a sparse matrix), which then cannot be outside of it."""
     axes = materialized.compute.axes
-    return next((number for number in range(len(axes) - 1, -1, -1) if extent_of(axes[number]) > 1), None)
+    found = next((number for number in range(len(axes) - 1, -1, -1) if extent_of(axes[number]) > 1), None)
+    if found is None:
+        return None
+    for axis in materialized.compute.reduce_axis:
+        ends = () if axis.dom is None else (axis.dom.min, axis.dom.extent)
+        if any(uses_var(end, axes[found].var) for end in ends if not isinstance(end, IntImm)):
+            return None
+    return found
 
 
 def classify(materialized: MaterializedStage, vector: int, lanes: int = 4) -> Contraction:

@@ -15,6 +15,8 @@ from tilewright.relay.expr import Call, Tuple, TupleGetItem, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, joined
+from tilewright.relay.op.layout_rules import broadcast as broadcast_layouts
 from tilewright.relay.op.relations import broadcast
 from tilewright.relay.qnn.op.parameters import (
     Array,
@@ -121,9 +123,18 @@ def _product_rule(attrs: Any, arguments: Any, types: Any) -> RelayExpr:
     return requantized(product, (scale, const(0, "int32"), os, oz), kinds, rank, wanted)
 
 
+def _layouts(
+    attrs: Any, offered: Sequence[MaybeLayout], original: Sequence[MaybeLayout], types: Sequence[Any]
+) -> Layouts:
+    """Those of broadcasting operators; scales and zero points have none."""
+    made = broadcast_layouts(attrs, offered[:2], original[:2], types[:2])
+    return Layouts((*made.inputs, *((None,) * (len(types) - 2))), made.outputs, made.attrs)
+
+
 def _define(name: str, reference: Any, rule: Any, description: str) -> Op:
     made = define(
         f"qnn.{name}",
+        layout=_layouts,
         arguments=_ARGUMENTS,
         relation=_relation,
         reference=reference,
@@ -249,8 +260,18 @@ def _field(expr: RelayExpr, number: int) -> RelayExpr:
     return expr.fields[number] if isinstance(expr, Tuple) else TupleGetItem(expr, number)
 
 
+def _concatenate_layouts(
+    attrs: Any, offered: Sequence[MaybeLayout], original: Sequence[MaybeLayout], types: Sequence[Any]
+) -> Layouts:
+    """Those of ``concatenate``; each tensor has a scale and a zero point, and so has the result."""
+    count = (len(types) - 2) // 3
+    made = joined(attrs, offered[:count], original[:count], types[:count])
+    return Layouts((*made.inputs, *((None,) * (len(types) - count))), made.outputs, made.attrs)
+
+
 _concatenate = define(
     "qnn.concatenate",
+    layout=_concatenate_layouts,
     arguments=("data", "input_scales", "input_zero_points", "output_scale", "output_zero_point"),
     attrs=QnnConcatenateAttrs,
     relation=_concatenate_relation,
