@@ -112,10 +112,16 @@ def permuted_choice(expr: Call) -> RelayExpr | None:
     shape = shape_of(condition)
     for place in (1, 2):
         data, other = choice.args[place], choice.args[3 - place]
-        before = _permutation(data) if isinstance(data, Call) and is_call(data, "transpose") else None
-        if before is None or shape_of(other) != () or not _same_static_shape(choice, data):
+        if (
+            not isinstance(data, Call)
+            or not is_call(data, "transpose")
+            or not _same_static_shape(choice, data)
+        ):
             continue
-        if [before[axis] for axis in order] != list(range(len(order))) or not known(*shape):
+        before = _permutation(data)
+        if before is None or [before[axis] for axis in order] != list(range(len(order))):
+            continue
+        if shape_of(other) != () or not known(*shape):
             continue
         if shape:
             full = (1,) * (len(order) - len(shape)) + tuple(shape)
