@@ -2,11 +2,12 @@
 
 Run it:  python bench/torch_compile.py [--only resnet18,bert_base] [--contenders compile,onnx,inductor] [--rounds 9]
 
-The models are those of bench/latency.py: batch 1, float32, two threads. Every contender has a process of its own, their
-rounds alternate, and medians are compared. The compile time is that of the first call, with empty caches; for ONNX
-it is that of reading and building. Inductor may take the weights for constants, as the others do, and both backends
-have ``torch._dynamo.config.allow_rnn``. Results are appended to bench/results/torch_compile.jsonl, of which the latest of
-each model count: models can be measured in several runs. Writes bench/results/torch_compile.md.
+The models are those of bench/latency.py: batch 1, float32, two threads, or one where there is one core. Every contender
+has a process of its own, their rounds alternate, and medians are compared. The compile time is that of the first call,
+with empty caches; for ONNX it is that of reading and building. Inductor may take the weights for constants, as the
+others do, and both backends have ``torch._dynamo.config.allow_rnn``. Results are appended to
+bench/results/torch_compile.jsonl, of which the latest of each model count: models can be measured in several runs.
+Writes bench/results/torch_compile.md.
 """
 
 from __future__ import annotations
@@ -255,7 +256,8 @@ def main() -> None:
         found = measured(name, exported(name, options.models), contenders, options.rounds, options.threads)
         print(name, {each: cell(entry) for each, entry in found.items()}, file=sys.stderr, flush=True)
         with options.records.open("a") as file:
-            file.write(json.dumps({"model": name, "rounds": options.rounds, **found}) + "\n")
+            facts = {"model": name, "rounds": options.rounds, "threads": options.threads}
+            file.write(json.dumps({**facts, **found}) + "\n")
         report(options.output, records(options.records))
 
 
@@ -287,7 +289,12 @@ def report(output: Path, results: dict[str, dict[str, Any]]) -> None:
     header += ["time / time through ONNX", "inductor's time / time", "compile time / inductor's"]
     notes = "Each cell: the median time of a call, and the time of compilation. The first ratio should be at most "
     notes += "1.05, the second at least 1.5 in the mean, the third at most 1. Rounds: "
-    notes += ", ".join(f"{name} {entries['rounds']}" for name, entries in results.items()) + "."
+    notes += ", ".join(f"{name} {entries['rounds']}" for name, entries in results.items()) + ". Threads: "
+    threads = {entries["threads"] for entries in results.values()}
+    if len(threads) == 1:
+        notes += f"{threads.pop()}."
+    else:
+        notes += ", ".join(f"{name} {entries['threads']}" for name, entries in results.items()) + "."
     write_table(output, 'torch.compile(backend="tilewright")', header, rows, notes)
 
 

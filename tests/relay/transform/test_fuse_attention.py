@@ -154,6 +154,36 @@ def test_parts_of_one_projection():
     same_numbers(expr)
 
 
+@pytest.mark.parametrize("last", [0, -WIDTH])
+def test_slices_of_one_projection(last):
+    """Operands that are slices of one tensor along its last axis only."""
+    whole = relay.var("whole", shape=(BATCH, TOKENS, 3 * WIDTH))
+    begins, ends = (0, WIDTH, last or 2 * WIDTH), (WIDTH, 2 * WIDTH, 3 * WIDTH)
+    query, key, value = (
+        relay.strided_slice(whole, [begin], [end], axes=[2]) for begin, end in zip(begins, ends, strict=True)
+    )
+    expr = weighted(scores_of(query, key), value)
+    function = fused(expr)
+    assert "strided_slice" not in names_of(function)
+    assert the_call(function).attrs.first_heads == (0, HEADS, 2 * HEADS)
+    same_numbers(expr)
+
+
+def test_rows_that_are_cleared():
+    """A choice between the result and zero is no reason to write the result in another order and transpose it."""
+    query, key, value = operands()
+    seen = relay.var("seen", shape=(BATCH, 1, TOKENS, 1), dtype="bool")
+    weights = relay.reshape(relay.nn.softmax(scores_of(query, key), axis=-1), (-1, TOKENS, TOKENS))
+    product = relay.nn.batch_matmul(weights, of_heads(value), transpose_b=False)
+    cleared = relay.where(seen, relay.reshape(product, (BATCH, HEADS, TOKENS, SIZE)), relay.const(0.0))
+    expr = relay.reshape(relay.transpose(cleared, (0, 2, 1, 3)), (BATCH, TOKENS, WIDTH))
+    function = fused(expr)
+    assert the_call(function).attrs.layouts == ("NTHC",) * 4
+    # Only the condition, which has one element for each token, is transposed.
+    assert names_of(function)["transpose"] == 1
+    same_numbers(expr)
+
+
 def test_three_dimensions():
     """Products of plain batches, whose scores have no heads."""
     query, key, value = (relay.var(name, shape=(3, 9, 5)) for name in "qkv")

@@ -21,6 +21,7 @@ X = relay.var("x", shape=(2, 6, 4, 3))
 V = relay.var("v", shape=(6,))
 N = relay.var("n", shape=(4,), dtype="int32")
 H = relay.var("h", shape=(4,), dtype="float16")
+C = relay.var("c", shape=(3, 6), dtype="bool")
 
 
 def array(*shape: int, value: float | None = None) -> relay.Constant:
@@ -50,6 +51,14 @@ MOVEMENT: dict[str, Case] = {
     "a transpose and back": (
         lambda: relay.transpose(relay.transpose(X, (0, 2, 3, 1)), (0, 3, 1, 2)),
         lambda: X,
+    ),
+    "a transpose and back around a choice": (
+        lambda: relay.transpose(
+            relay.where(C, relay.transpose(X, (0, 2, 3, 1)), relay.const(0.0)), (0, 3, 1, 2)
+        ),
+        lambda: relay.where(
+            relay.transpose(relay.reshape(C, (1, 1, 3, 6)), (0, 3, 1, 2)), X, relay.const(0.0)
+        ),
     ),
     "a transpose in reverse, twice": (lambda: relay.transpose(relay.transpose(X)), lambda: X),
     "a layout and back": (
@@ -94,6 +103,14 @@ ARITHMETIC: dict[str, Case] = {
         lambda: V * relay.const(np.array([0.5, 0.25, 2, 1, 1 / 64, 2**20], "float32")),
     ),
     "to the power of one": (lambda: relay.power(X, relay.const(1.0)), lambda: X),
+    "a choice that is always the first": (
+        lambda: relay.where(relay.const(np.ones((4, 1), bool)), X, relay.const(0.0)),
+        lambda: X,
+    ),
+    "a choice that is always the second": (
+        lambda: relay.where(relay.const(False), relay.const(0.0), X),
+        lambda: X,
+    ),
     "integers divided by one": (lambda: relay.floor_divide(N, relay.const(1)), lambda: N),
     "integers times zero": (lambda: N * relay.const(0), lambda: relay.zeros((4,), "int32")),
     "a tensor of one number": (
@@ -133,6 +150,12 @@ def test_it_becomes_simpler(name: str) -> None:
 
 
 STAYS: dict[str, Callable[[], Any]] = {
+    "a choice that repeats the data": lambda: relay.where(
+        relay.const(np.ones((2, 6), bool)), V, relay.const(0.0)
+    ),
+    "a choice between tensors of another order": lambda: relay.transpose(
+        relay.where(C, relay.transpose(X, (0, 2, 3, 1)), relay.transpose(X, (0, 2, 3, 1))), (0, 3, 1, 2)
+    ),
     "floats times zero": lambda: X * relay.const(0.0),
     "a sum that repeats the data": lambda: V + relay.zeros((2, 6), "float32"),
     "zero minus": lambda: relay.const(0.0) - X,

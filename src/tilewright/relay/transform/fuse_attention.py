@@ -260,10 +260,13 @@ class _Fuse(OperatorRewriter):
         return turned
 
     def _wanted_layout(self, old: Call, heads: Extents) -> str:
-        """The order in which the result is read: tokens first where the only reader transposes it so."""
+        """The order in which the result is read: tokens first where the only reader transposes it so, perhaps after it
+        has cleared rows that see nothing."""
         reader = self._reader(old)
         if is_call_to(reader, "reshape") and (_extents(reader) or ())[:2] == heads:
-            reader = self._reader(reader)
+            shape, reader = _extents(reader), self._reader(reader)
+            if is_call_to(reader, "where") and _extents(reader) == shape:
+                reader = self._reader(reader)
             if is_call_to(reader, "transpose") and tuple(reader.attrs.axes or ()) == (0, 2, 1, 3):
                 return "NTHC"
         return "NHTC"
@@ -490,11 +493,15 @@ def _cut(part: RelayExpr) -> tuple[RelayExpr, int] | None:
     if isinstance(part, Call) and is_call(part, "strided_slice"):
         attrs: Any = part.attrs
         whole = _extents(part.args[0])
-        if whole is None or own is None or whole[:-1] != own[:-1] or attrs.axes is not None:
+        if whole is None or own is None or whole[:-1] != own[:-1]:
             return None
-        if any(step != 1 for step in attrs.strides or ()) or len(attrs.begin) != len(whole):
+        last = len(whole) - 1
+        axes = range(len(attrs.begin)) if attrs.axes is None else [axis % len(whole) for axis in attrs.axes]
+        begins = dict(zip(axes, attrs.begin, strict=True))
+        if any(step != 1 for step in attrs.strides or ()) or last not in begins:
             return None
-        return part.args[0], int(attrs.begin[-1])
+        begin = int(begins[last])
+        return part.args[0], begin + whole[last] if begin < 0 else begin
     return None
 
 

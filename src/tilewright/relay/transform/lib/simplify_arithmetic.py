@@ -180,6 +180,15 @@ def division(expr: Call) -> RelayExpr | None:
     return None if factor is None else call("multiply", expr.args[0], factor)
 
 
+def decided(expr: Call) -> RelayExpr | None:
+    """A choice that is the same for all elements."""
+    condition = uniform(expr.args[0])
+    if condition is None:
+        return None
+    shape, taken = shape_of(expr), expr.args[1 if condition else 2]
+    return taken if known(*shape) and shape == shape_of(taken) else None
+
+
 def twice(expr: Call) -> RelayExpr | None:
     """An operator that undoes itself."""
     inner = expr.args[0]
@@ -230,6 +239,7 @@ RULES = {
     **{name: (with_uniform,) for name in BINARY},
     **{name: (with_uniform, constants_in_a_row) for name in ("add", "multiply")},
     "divide": (with_uniform, division),
+    "where": (decided,),
     **{name: (like,) for name in LIKE},
     "cast": (conversion,),
     "cast_like": (conversion_like,),

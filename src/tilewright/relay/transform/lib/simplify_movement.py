@@ -102,6 +102,36 @@ def permuted(expr: Call) -> RelayExpr | None:
     return _transposed(inner.args[0], [before[axis] for axis in order])
 
 
+def permuted_choice(expr: Call) -> RelayExpr | None:
+    """A transpose of a choice between a number and a tensor that was transposed the other way before: only the
+    condition, which is often smaller, is transposed."""
+    order, choice = _permutation(expr), _operand(expr, "where")
+    if order is None or choice is None:
+        return None
+    condition = choice.args[0]
+    shape = shape_of(condition)
+    for place in (1, 2):
+        data, other = choice.args[place], choice.args[3 - place]
+        if (
+            not isinstance(data, Call)
+            or not is_call(data, "transpose")
+            or not _same_static_shape(choice, data)
+        ):
+            continue
+        before = _permutation(data)
+        if before is None or [before[axis] for axis in order] != list(range(len(order))):
+            continue
+        if shape_of(other) != () or not known(*shape):
+            continue
+        if shape:
+            full = (1,) * (len(order) - len(shape)) + tuple(shape)
+            aligned = condition if full == tuple(shape) else call("reshape", condition, newshape=full)
+            condition = _transposed(aligned, order)
+        values = (data.args[0], other) if place == 1 else (other, data.args[0])
+        return call("where", condition, *values)
+    return None
+
+
 def _two_layouts(expr: Call, inner: Call) -> RelayExpr | None:
     outer_attrs: Any = expr.attrs
     inner_attrs: Any = inner.attrs
@@ -188,6 +218,7 @@ def split_again(expr: Call) -> RelayExpr | None:
 RULES = {
     **{name: (same_shape, chained_shapes) for name in SHAPE_ONLY},
     **{name: (permuted,) for name in PERMUTING},
+    "transpose": (permuted, permuted_choice),
     "broadcast_to": (same_shape,),
     "tile": (same_shape,),
     "repeat": (same_shape,),
