@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -139,3 +140,17 @@ def test_the_numbers_stay(target: str) -> None:
             executor = relay.create_executor("graph", tvm.IRModule.from_expr(function), target=target)
             results.append(executor.evaluate()(data).numpy())
     assert np.abs(results[0] - results[1]).max() < 1e-5 * np.abs(results[1]).max()
+
+
+@pytest.mark.parametrize("branch", [relay.sigmoid, lambda y: relay.less(y, relay.const(0.0))])
+def test_branches_of_a_convolution_that_is_read_plain_stay_in_blocks(
+    branch: Callable[[relay.Expr], relay.Expr],
+) -> None:
+    """Only where they have joined is the result transformed, once."""
+    x = relay.var("x", shape=(1, 64, 1, 999))
+    made = relay.nn.conv2d(x, relay.const(np.ones((128, 64, 1, 1), "float32")))
+    made = relay.where(branch(made), made, relay.multiply(made, relay.const(0.25)))
+    made = relay.cumsum(relay.reshape(made, (128, -1)), axis=1)
+    with tvm.transform.PassContext(opt_level=3):
+        found, _ = relay.optimize(tvm.IRModule.from_expr(relay.Function([x], made)), "llvm -mcpu=core-avx2")
+    assert operators(found["main"]).count("layout_transform") == 1

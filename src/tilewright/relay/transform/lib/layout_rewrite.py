@@ -228,7 +228,7 @@ class LayoutRewriter(ExprMutator):
 
     def _offered(self, call: Call, op: Op, attrs: Any, arguments: list[Value]) -> list[MaybeLayout]:
         """The layouts that arguments could have: the newest, or the one that is wanted for this call. An operator on
-        one image continues in the image's layout, so that it stays next to its producer."""
+        images of one layout continues in it, next to their producer: only its result is transformed then."""
         newest = [value.newest for value in arguments]
         if attrs != call.attrs:
             # The pass has chosen a layout: arguments that are as the program has them do not speak against it.
@@ -241,7 +241,7 @@ class LayoutRewriter(ExprMutator):
             for value, argument in zip(arguments, _tensors(call), strict=True)
         ]
         changed = [value.newest for value, image in zip(arguments, images, strict=True) if image]
-        if len(changed) == 1 and changed[0] != IMAGE:
+        if changed and changed[0] != IMAGE and all(layout == changed[0] for layout in changed):
             return newest
         return [wanted if image else layout for layout, image in zip(newest, images, strict=True)]
 
