@@ -1,6 +1,7 @@
 """Latency of quantised models: Tilewright against ONNX Runtime and OpenVINO, and against its own float32.
 
-Run it:  python bench/int8.py [--only resnet18,mlp] [--rounds 9] [--form QOperator] [--signed] [--by tilewright]
+Run it:  python bench/int8.py [--only resnet18,mlp] [--rounds 9] [--form QOperator] [--signed] [--per-tensor]
+         python bench/int8.py --by tilewright
          python bench/int8.py --isa avx2
          python bench/int8.py --target "llvm -mcpu=core-avx2"    # against our own float32 only
 
@@ -65,9 +66,18 @@ class Row:
         return self.seconds.get("float32", math.nan) / self.seconds.get("tilewright", math.nan)
 
 
-def quantized(name: str, cache: Path, form: str, signed: bool, by: str) -> Path:
+def kinds_of(options: argparse.Namespace) -> list[str]:
+    """The words that tell ``models/quantize.py`` how to quantise, the form first."""
+    more = {
+        "signed": options.signed,
+        "per-tensor": options.per_tensor,
+        "tilewright": options.by == "tilewright",
+    }
+    return [options.form, *(kind for kind, wanted in more.items() if wanted)]
+
+
+def quantized(name: str, cache: Path, kinds: list[str]) -> Path:
     """The folder of the quantised model, which is made where it is missing."""
-    kinds = [form, *(["signed"] if signed else []), *(["tilewright"] if by == "tilewright" else [])]
     result = cache / "-".join([folder_of(name, cache).name, *kinds])
     if (result / "about.json").exists():
         return result
@@ -165,7 +175,8 @@ def report(path: Path, rows: list[Row], options: argparse.Namespace) -> None:
     last = ["geometric mean", *["-"] * 4, *(f"{value:.2f}" for value in means), "-", ""]
     kind = "signed" if options.signed else "unsigned"
     tool = {"onnxruntime": "ONNX Runtime", "tilewright": "tilewright quantize"}[options.by]
-    notes = f"Quantised by {tool}, {options.form} form, {kind} activations, {options.threads} threads, "
+    notes = f"Quantised by {tool}, {options.form} form, {kind} activations, "
+    notes += f"weights with scales per {'tensor' if options.per_tensor else 'channel'}, {options.threads} threads, "
     notes += f"medians of {options.rounds} rounds."
     if options.target:
         notes += f" Compiled for {options.target}."
@@ -184,6 +195,9 @@ def main() -> None:
     parser.add_argument("--form", choices=("QDQ", "QOperator"), default="QDQ")
     parser.add_argument("--signed", action="store_true", help="signed activations")
     parser.add_argument(
+        "--per-tensor", action="store_true", help="one scale for a weight, not one per output channel"
+    )
+    parser.add_argument(
         "--by", choices=("onnxruntime", "tilewright"), default="onnxruntime", help="quantiser"
     )
     parser.add_argument(
@@ -195,8 +209,8 @@ def main() -> None:
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
     parser.add_argument("--models", type=Path, default=default, help="folder for exported models")
     options = parser.parse_args()
-    if options.by == "tilewright" and options.form != "QDQ":
-        parser.error("tilewright quantize writes the QDQ form only")
+    if options.by == "tilewright" and (options.form != "QDQ" or options.per_tensor):
+        parser.error("tilewright quantize writes the QDQ form only, with scales per channel")
     start_again(options.isa)
     peers = PEERS
     if options.target:
@@ -207,7 +221,7 @@ def main() -> None:
         row = Row(name)
         rows.append(row)
         try:
-            folder = quantized(name, options.models, options.form, options.signed, options.by)
+            folder = quantized(name, options.models, kinds_of(options))
             folders = {one: folder for one in ("tilewright", *peers) if installed(one)}
             if not options.no_float32:
                 folders["float32"] = exported(name, options.models)

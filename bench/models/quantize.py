@@ -1,8 +1,9 @@
 """Quantises one model: ``python quantize.py FOLDER RESULT`` writes a folder like FOLDER, with its model in int8.
 
 ONNX Runtime's static quantiser writes it, or with ``tilewright`` behind the form ``tilewright quantize``: signed
-weights with a scale per output channel, and activations with a zero point, calibrated on random inputs like those that
-the model is timed on. All layers are quantised, whatever that costs: weights and inputs are random.
+weights with a scale per output channel (one per tensor with ``per-tensor``), and activations with a zero point,
+calibrated on random inputs like those that the model is timed on. All layers are quantised, whatever that costs:
+weights and inputs are random.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +43,16 @@ class RandomInputs(CalibrationDataReader):
         return next(self.inputs, None)
 
 
-def quantize(folder: Path, result: Path, form: str, signed: bool, by: str) -> None:
+def quantize(folder: Path, result: Path, form: str, kinds: Sequence[str]) -> None:
     """Write the quantised model and what belongs to it; ``form`` is ``QDQ`` or ``QOperator``."""
+    by = "tilewright" if "tilewright" in kinds else "onnxruntime"
     result.mkdir(parents=True, exist_ok=True)
     with np.load(folder / "inputs.npz") as found:
         example = dict(found)
     if by == "tilewright":
-        quantize_here(folder / "model.onnx", result, example, signed)
+        quantize_here(folder / "model.onnx", result, example, "signed" in kinds)
     else:
-        quantize_by_onnxruntime(folder / "model.onnx", result, example, form, signed)
+        quantize_by_onnxruntime(folder / "model.onnx", result, example, form, kinds)
     shutil.copy(folder / "inputs.npz", result)
     about = json.loads((folder / "about.json").read_text())
     (result / "about.json").write_text(json.dumps({**about, "quantized": form, "by": by}))
@@ -69,7 +71,7 @@ def quantize_here(model: Path, result: Path, example: dict[str, Any], signed: bo
 
 
 def quantize_by_onnxruntime(
-    model: Path, result: Path, example: dict[str, Any], form: str, signed: bool
+    model: Path, result: Path, example: dict[str, Any], form: str, kinds: Sequence[str]
 ) -> None:
     """By ONNX Runtime's static quantiser."""
     prepared = result / "prepared.onnx"
@@ -80,18 +82,12 @@ def quantize_by_onnxruntime(
         str(result / "model.onnx"),
         RandomInputs(example),
         quant_format=QuantFormat[form],
-        activation_type=QuantType.QInt8 if signed else QuantType.QUInt8,
+        activation_type=QuantType.QInt8 if "signed" in kinds else QuantType.QUInt8,
         weight_type=QuantType.QInt8,
-        per_channel=True,
+        per_channel="per-tensor" not in kinds,
     )
     prepared.unlink()
 
 
 if __name__ == "__main__":
-    quantize(
-        Path(sys.argv[1]),
-        Path(sys.argv[2]),
-        *sys.argv[3:4] or ("QDQ",),
-        signed="signed" in sys.argv[4:],
-        by="tilewright" if "tilewright" in sys.argv[4:] else "onnxruntime",
-    )
+    quantize(Path(sys.argv[1]), Path(sys.argv[2]), (sys.argv[3:4] or ["QDQ"])[0], sys.argv[4:])

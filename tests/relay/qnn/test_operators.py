@@ -370,6 +370,30 @@ def test_bad_calls(name: str) -> None:
         infer_module(tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body)))
 
 
+def test_a_window_of_one_value_is_for_both_axes() -> None:
+    """Strides, padding and dilation as single numbers are compiled as those of plain convolutions are."""
+    random = Random(3)
+    data = random.tensor("x", (1, 16, 12, 12), "uint8")
+    weight = relay.const(random.generator.integers(-128, 128, (16, 16, 3, 3)).astype("int8"))
+    found = []
+    for one in (lambda value: value, lambda value: (value, value)):
+        made = qnn.op.conv2d(
+            data,
+            weight,
+            *(scalar(3, "int32"), scalar(0, "int32"), scalar(0.5), scalar(0.25)),
+            kernel_size=one(3),
+            channels=16,
+            strides=one(1),
+            padding=one(1),
+            dilation=one(1),
+        )
+        module = tvm.IRModule.from_expr(relay.Function([data], made))
+        with tvm.transform.PassContext(opt_level=3):
+            compiled = relay.create_executor("graph", module, tvm.cpu(), "llvm").evaluate()
+        found.append(compiled(random.inputs["x"]).numpy())
+    np.testing.assert_array_equal(*found)
+
+
 def test_every_operator_has_programs() -> None:
     """Of the dialect."""
     defined = {name.removeprefix("qnn.") for name in Op.list_op_names() if name.startswith("qnn.")}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,3 +113,11 @@ def test_a_tile_fits_the_registers_and_the_axes(
         staying = vectors + tile.rows[0] * tile.rows[1]
     assert count == 1 or count + (staying if shares else 1) + 1 <= cpu.vector_registers  # type: ignore[attr-defined]
     assert tile.columns <= columns and tile.panels <= panels and tile.rows[1] <= rows[1]
+
+
+def test_windows_of_narrow_integers_leave_a_register_to_widen_in() -> None:
+    """A depthwise convolution of bytes loads what it multiplies into a register; fourteen accumulators would spill."""
+    window = TileProblem((14, 14), 16, 8, 1, 8, 25, False, False, window=5)
+    assert choose_tile(AVX2, window).accumulators == 14 * 8
+    narrow = choose_tile(AVX2, replace(window, widens=True))
+    assert narrow.accumulators <= 13 * 8

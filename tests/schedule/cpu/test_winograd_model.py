@@ -61,3 +61,12 @@ def test_integers_without_dot_products_of_bytes() -> None:
     packed = Convolution(1, 128, 128, 28, 28, 16, element_bytes=2, vectors=2, products=2, direct_products=2)
     assert choose_winograd_tile(cpu, packed, 6, tiles=(2, 4)) == 4
     assert choose_winograd_tile(cpu, replace(packed, direct_products=16), 6, tiles=(2, 4)) is None
+
+
+def test_weights_that_are_read_again_come_from_l3() -> None:
+    """295 KB of transformed weights do not fit in 256 KB of L2. Each block but the first reads them from L3, which is
+    faster than memory, so that larger tiles are still worth it; without L3 they are not."""
+    cpu = describe_cpu("llvm -mcpu=haswell")
+    packed = Convolution(1, 64, 64, 56, 56, 16, element_bytes=2, vectors=2, products=2, direct_products=2)
+    assert choose_winograd_tile(cpu, packed, 6, tiles=(2, 4)) == 4
+    assert choose_winograd_tile(replace(cpu, l3_bytes=0), packed, 6, tiles=(2, 4)) == 2

@@ -109,6 +109,7 @@ def tile_problem(
     panels = 1 if found.panel_axis is None else constant_extent(axes[found.panel_axis])
     vector = axes[found.vector]
     widths = [count * lanes for count in (4, 3, 2) if _is_contiguous(found, vector, count * lanes)]
+    sums = materialized.operation.output(0).dtype
     return TileProblem(
         (rows[0], rows[1]),
         constant_extent(vector),
@@ -120,6 +121,7 @@ def tile_problem(
         bool(found.scalars),
         group is not None,
         window_of(found, [(axis, constant_extent(axis)) for axis in materialized.compute.reduce_axis]),
+        any(read.tensor.dtype.bits < sums.bits for read in materialized.reads),
     )
 
 

@@ -40,7 +40,8 @@ class TileProblem:
     there is none). An extent that is not constant is None. ``steps`` is the length of the reduction.
     ``shares_panel``: all rows read the same panel; ``has_scalars``: each row reads a number that all vectors share.
     ``is_group``: the panels are a part of their axis, and a tile that reaches beyond them is computed whole.
-    ``window``: steps of the innermost reduction, where neighbouring rows read overlapping vectors.
+    ``window``: steps of the innermost reduction, where neighbouring rows read overlapping vectors. ``widens``: elements
+    are narrower than their sums, so that a load widens them into a register before they are multiplied.
     """
 
     rows: tuple[int | None, int | None]
@@ -53,6 +54,7 @@ class TileProblem:
     has_scalars: bool
     is_group: bool = False
     window: int = 1
+    widens: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,9 @@ def _beside(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int, 
     """Registers that a tile needs beside its accumulators; ``several``: its vectors belong to several panels."""
     if not problem.shares_panel:
         # Where loads are instructions of their own, the weights and the data of a window stay in registers.
-        return 2 if cpu.folds_loads else (2 * problem.window + 1) * max(vectors, 1)
+        if cpu.folds_loads:
+            return 3 if problem.widens else 2  # LLVM widens the next vector while one is multiplied
+        return (2 * problem.window + 1) * max(vectors, 1)
     if cpu.multiplies_by_element and problem.has_scalars:
         # The scalars of the next few steps are loaded together, one vector per row, and one ahead of its use.
         return vectors + rows + 2

@@ -24,7 +24,7 @@ from tilewright.relay.op.attributes import attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, Relation, RelationError, define
 from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
-from tilewright.relay.op.nn.convolution import converts_layout
+from tilewright.relay.op.nn.convolution import converts_layout, spatial_attributes
 from tilewright.relay.op.nn.convolution_attributes import Conv2DAttrs, Conv2DTransposeAttrs
 from tilewright.relay.op.nn.dense import BatchMatmulAttrs, DenseAttrs
 from tilewright.relay.op.shapes import dims, known, tensor
@@ -398,12 +398,8 @@ def conv2d(
     """The convolution of quantised data, as sums of 32 bits whose scale is ``input_scale * kernel_scale``. The border
     is the data's zero point. The weights may have a scale and a zero point per output channel."""
     attrs = QnnConv2DAttrs(
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
+        **spatial_attributes(2, strides, padding, dilation, channels, kernel_size),
         groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
         data_layout=data_layout,
         kernel_layout=kernel_layout,
         out_layout=out_layout,
@@ -435,12 +431,8 @@ def conv2d_transpose(
     """The transposed convolution of quantised data, as sums of 32 bits whose scale is
     ``input_scale * kernel_scale``."""
     attrs = QnnConv2DTransposeAttrs(
-        channels=channels,
-        kernel_size=kernel_size,
-        strides=strides,
-        padding=padding,
+        **spatial_attributes(2, strides, padding, dilation, channels, kernel_size),
         output_padding=output_padding,
-        dilation=dilation,
         groups=groups,
         data_layout=data_layout,
         kernel_layout=kernel_layout,
