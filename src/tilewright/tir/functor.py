@@ -80,9 +80,14 @@ class Substitute(Mutator):
 
     memoize = True
 
-    def __init__(self, mapping: Mapping[Any, PrimExpr]) -> None:
+    def __init__(
+        self, mapping: Mapping[Any, PrimExpr], known: Mapping[int, tuple[Any, Any]] | None = None
+    ) -> None:
+        """``known`` are results by the node's id, with the node: see ``independent_nodes``."""
         super().__init__()
         self.mapping = mapping
+        if known:
+            self._memo.update(known)
 
     def visit_var(self, node: Var) -> PrimExpr:
         found = self.mapping.get(node)
@@ -147,6 +152,28 @@ class Substitute(Mutator):
         made = node.map_children(self.visit)
         holder = self.visit(node.node) if isinstance(node.node, (Var, IterVar, Buffer)) else node.node
         return made if holder is node.node else made.replace(node=holder)
+
+
+_HOLD_MORE_THAN_CHILDREN = (
+    *(AttrStmt, Block, Buffer, BufferLoad, BufferRealize, BufferRegion, BufferStore, MatchBufferRegion),
+    *(Prefetch, Reduce),
+)
+"""The classes for which ``Substitute`` looks at other fields than the children."""
+
+
+def independent_nodes(root: Node, variable: Var) -> dict[int, tuple[Any, Any]]:
+    """The nodes below ``root`` that no value of a variable changes, as ``Substitute`` remembers them: to begin each of
+    many substitutions of one variable with."""
+    found: dict[int, tuple[Any, Any]] = {}
+    for node in post_order(root):
+        if node is variable or isinstance(node, _HOLD_MORE_THAN_CHILDREN):
+            continue
+        for child in node.children():
+            if id(child) not in found:
+                break
+        else:
+            found[id(node)] = (node, node)
+    return found
 
 
 @with_recursion_room

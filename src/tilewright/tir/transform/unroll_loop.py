@@ -8,6 +8,7 @@ Without ``explicit_unroll`` a loop stays, marked UNROLLED for the code generator
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.folding import FoldingSubstitute
 from tilewright.tir.function import PrimFunc
+from tilewright.tir.functor import independent_nodes
 from tilewright.tir.stmt import NO_OP, AttrStmt, Evaluate, For, ForKind, SeqStmt, Stmt, Store, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.statement_rewriter import (
@@ -110,15 +112,16 @@ class _Unroller(StmtMutator):
     def _copies(self, loop: For, count: int) -> Stmt:
         if count > 1 and not self.repeated_definitions:
             self.repeated_definitions = any(found.defining_fields for found in post_order(loop.body))
-        copies = [_iteration(loop, number) for number in range(count)]
+        known = independent_nodes(loop.body, loop.loop_var) if count > 1 else {}
+        copies = [_iteration(loop, number, known) for number in range(count)]
         return stmt_seq(*copies) if copies else NO_OP
 
 
-def _iteration(loop: For, number: int) -> Stmt:
-    """The body of one iteration."""
+def _iteration(loop: For, number: int, known: Mapping[int, tuple[Any, Any]]) -> Stmt:
+    """The body of one iteration; ``known`` is what all iterations share."""
     value = operators.add(loop.min, operators.const(number, loop.loop_var.dtype))
     mapping: dict[Var, Any] = {loop.loop_var: value}
-    return FoldingSubstitute(mapping).visit(loop.body)  # type: ignore[no-any-return]
+    return FoldingSubstitute(mapping, known).visit(loop.body)  # type: ignore[no-any-return]
 
 
 def unroll_loops(stmt: Stmt, options: UnrollLoopConfig | None = None) -> Stmt:
