@@ -62,7 +62,12 @@ def test_moved_elements(numbers):
         "joins": lambda x, y: (torch.cat([x, y[None]]), torch.stack([y, y.real]), torch.cat([y.real, y])),
         "choices": lambda x, y: (torch.where(x.real > 0, x, y), x[torch.tensor([2, 0])], x.roll(1, 0)),
         "padding": lambda x, y: (torch.nn.functional.pad(x, (1, 2)), torch.zeros_like(x) + y),
-        "sums": lambda x, y: (x.sum(), x.mean(0), x.cumsum(1), y.sum(-1, keepdim=True)),
+        "sums": lambda x, y: (
+            x.sum(),
+            x.mean(0),
+            x.cumsum(1),
+            y.sum(-1, keepdim=True, dtype=torch.complex128),
+        ),
         "types": lambda x, y: (x.to(torch.complex128), x.real.to(torch.complex64), y.imag + 0j),
         "filled": lambda x, y: (
             torch.full((2,), 1 + 2j) + y[:2],
@@ -188,6 +193,19 @@ def test_unsupported_operators_are_named_as_complex_ones():
     """Sine is supported, but not of complex numbers."""
     with pytest.raises(ModelError, match="aten::sin of complex numbers"):
         imported(lambda x: torch.fft.fft(x).sin().real)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.sum(0, dtype=torch.complex64).abs(),
+        lambda x: torch.zeros_like(x, dtype=torch.complex64).real,
+    ],
+)
+def test_conversions_on_the_way_are_refused(function):
+    """A sum of real numbers as a complex one has no imaginary part, and is written with ``to`` first."""
+    with pytest.raises(ModelError, match="complex numbers are not supported here"):
+        imported(function)
 
 
 @pytest.mark.parametrize("function", [torch.fft.fft, lambda x: torch.fft.fft(x).abs()])

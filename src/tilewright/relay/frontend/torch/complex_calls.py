@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tilewright.relay.frontend.torch.complex_pair import ComplexPair, paired
+from tilewright.relay.frontend.torch.complex_pair import COMPLEX_TYPES, ComplexPair, has_complex, paired
 from tilewright.relay.frontend.torch.node import TorchNode
 from tilewright.relay.frontend.torch.registry import find_complex_converter, find_converter, names_of
 
@@ -20,7 +20,7 @@ _BY_PARTS: Final = frozenset(
         "unbind", "hsplit", "vsplit", "dsplit", "unsafe_split", "unsafe_split_with_sizes", "index", "_unsafe_index",
         "index_select", "gather", "take_along_dim", "take", "masked_select", "repeat", "repeat_interleave", "tile",
         "flip", "fliplr", "flipud", "roll", "rot90", "as_strided", "diagonal", "diag_embed", "tril", "triu", "neg",
-        "sum", "mean", "cumsum", "nansum", "zeros_like", "resolve_conj", "resolve_neg", "positive",
+        "sum", "mean", "cumsum", "zeros_like", "resolve_conj", "resolve_neg", "positive",
         "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d",
     )
 )  # fmt: skip
@@ -46,7 +46,7 @@ def complex_call(
     by_part = find_converter(name, overload)
     if by_part is not None and name in _OF_SHAPE:
         return by_part(node, {own: _part(value, 0) for own, value in arguments.items()}, defaults)
-    if by_part is None or not _is_by_parts(name):
+    if by_part is None or not _is_by_parts(name) or not _keeps_type(arguments):
         raise node.fail("complex numbers are not supported here: use their parts (torch.view_as_real)")
     real, imag = (
         by_part(node, {own: _part(value, place) for own, value in arguments.items()}, defaults)
@@ -59,7 +59,17 @@ def _is_by_parts(name: str) -> bool:
     return any(one in _BY_PARTS for one in names_of(name))
 
 
+def _keeps_type(arguments: Mapping[str, Any]) -> bool:
+    """False for real tensors that become complex on the way, and the other way round."""
+    dtype = arguments.get("dtype")
+    return (dtype is None or dtype in COMPLEX_TYPES) and any(
+        has_complex(value) for own, value in arguments.items() if own != "dtype"
+    )
+
+
 def _part(value: Any, place: int) -> Any:
     if isinstance(value, ComplexPair):
         return value.parts[place]
+    if isinstance(value, str):
+        return COMPLEX_TYPES.get(value, value)
     return [_part(item, place) for item in value] if isinstance(value, (list, tuple)) else value

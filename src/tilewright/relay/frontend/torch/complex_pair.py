@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -66,6 +66,6 @@ def paired(real: Any, imag: Any) -> Any:
     """Complex tensors from results for each part: a tensor, or as many as the results have."""
     if isinstance(real, TupleWrapper):
         real, imag = ([one[place] for place in range(one.size)] for one in (real, imag))
-    if isinstance(real, Iterable) and isinstance(real, (list, tuple)):
+    if isinstance(real, (list, tuple)):
         return [paired(one, other) for one, other in zip(real, imag, strict=True)]
     return ComplexPair(real, imag)

@@ -146,21 +146,15 @@ def to(
                    "aten::new_full", "aten::scalar_tensor")  # fmt: skip
 def filled(node: TorchNode, dtype: str | None = None, **arguments: Any) -> ComplexPair:
     """A complex number everywhere; of a known type, or in the type of a complex tensor."""
-    name = node.op_type.partition(".")[0]
-    found = find_converter(name)
-    assert found is not None
-    example = arguments.get("input")
-    if isinstance(example, ComplexPair):
-        arguments["input"] = example.real
-    kind = COMPLEX_TYPES.get(str(dtype))
-    numbers = next((key for key in ("fill_value", "s") if key in arguments), "")
-    value = arguments.get(numbers)
-    ones = 1 if "ones" in name else 0
-    given = (
-        (value.real, value.imag) if isinstance(value, ComplexPair) else (value, 0) if numbers else (ones, 0)
-    )
-    made = found(node, {**arguments, "dtype": kind, **({numbers: given[0]} if numbers else {})}, {})
-    return joined(node, made, node.cast(given[1], node.dtype(made)) if given[1] else None)
+    convert = find_converter(node.op_type.partition(".")[0])
+    assert convert is not None
+    imag: Operand = 0
+    for key, given in arguments.items():
+        if isinstance(given, ComplexPair):
+            arguments[key] = given.real
+            imag = given.imag if key in ("fill_value", "s") else imag
+    made = convert(node, {**arguments, "dtype": COMPLEX_TYPES.get(str(dtype))}, {})
+    return joined(node, made, node.cast(imag, node.dtype(made)) if imag else None)
 
 
 # Arithmetic
