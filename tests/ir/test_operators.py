@@ -172,8 +172,10 @@ def test_floor_division_of_floats() -> None:
 
 
 def test_float_division_by_zero_is_left_to_run() -> None:
-    """The quotient of a float by zero is what the machine says."""
+    """The quotient of a float by zero is what the machine says, also by a number that is zero in its type."""
     assert not isinstance(operators.div(operators.const(1.0), operators.const(0.0)), FloatImm)
+    tiny = FloatImm("float16", -1e-30)
+    assert not isinstance(operators.div(FloatImm("float16", 1.0), tiny), FloatImm)
 
 
 @pytest.mark.parametrize(

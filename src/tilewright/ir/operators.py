@@ -311,7 +311,8 @@ def div(lhs: Any, rhs: Any, span: Span | None = None) -> nodes.PrimExpr:
     a, b = match_types(lhs, rhs, span)
     _numeric("div", a, b, span)
     if a.dtype.is_float:
-        if _constants(a, b) and b.value != 0:  # type: ignore[attr-defined]
+        # Rounded first: a number that is too small for the type is zero in it.
+        if _constants(a, b) and round_float(b.dtype, b.value) != 0:  # type: ignore[attr-defined]
             return _folded(lambda x, y: x / y, a, b, span)
         return a if nodes.is_const(b, 1) else nodes.Div(a, b, span)
     return truncdiv(a, b, span)

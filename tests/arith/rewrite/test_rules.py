@@ -349,3 +349,12 @@ def test_calls_that_write_state_are_not_merged(same: Any) -> None:
     found = Analyzer().simplify(first - second)
     assert not isinstance(found, IntImm)
     assert first in found.children() and second in found.children()
+
+
+def test_opposite_conditions_keep_their_lanes() -> None:
+    """A condition and its opposite are false, or true, in every lane."""
+    lanes = Var("lanes", "boolx8")
+    for both, truth in ((land(lanes, lnot(lanes)), 0), (lor(lanes, lnot(lanes)), 1)):
+        made = Analyzer().simplify(both)
+        assert isinstance(made, Broadcast) and made.lanes == 8
+        assert isinstance(made.value, IntImm) and made.value.value == truth

@@ -48,7 +48,7 @@ def logical_and(rw: Rewriter, a: Expr, b: Expr) -> Expr:
     if type(a) is Broadcast and type(b) is Broadcast:
         return rw.broadcast(rw.logical_and(a.value, b.value), a.lanes)
     if _opposite(a, b) or _disjoint(a, b):
-        return FALSE
+        return _in_every_lane(rw, FALSE, a)
     if _implies(a, b):
         return a
     if _implies(b, a):
@@ -67,12 +67,18 @@ def logical_or(rw: Rewriter, a: Expr, b: Expr) -> Expr:
     if type(a) is Broadcast and type(b) is Broadcast:
         return rw.broadcast(rw.logical_or(a.value, b.value), a.lanes)
     if _opposite(a, b) or _exhaustive(a, b):
-        return TRUE
+        return _in_every_lane(rw, TRUE, a)
     if _implies(a, b):
         return b
     if _implies(b, a):
         return a
     return rw.known(rw.make(Or, a, b))
+
+
+def _in_every_lane(rw: Rewriter, truth: Expr, condition: Expr) -> Expr:
+    """The truth of a condition that is a constant, in as many lanes."""
+    lanes = condition.dtype.lanes
+    return rw.broadcast(truth, lanes) if lanes > 1 else truth
 
 
 def _opposite(a: Expr, b: Expr) -> bool:
