@@ -114,6 +114,14 @@ def test_a_narrowing_cast_may_wrap() -> None:
     assert analyzer.const_int_bound(Cast("int32", Var("f", "float32"))) == ConstIntBound(-(2**31), 2**31 - 1)
 
 
+def test_a_cast_of_64_bits_may_become_negative() -> None:
+    """From unsigned to signed numbers, unless the number is known to be small."""
+    wide = Var("x", "uint64")
+    assert Analyzer().const_int_bound(Cast("int64", wide)).min_value == ConstIntBound.NEG_INF
+    small = floormod(wide, const(8, "uint64"))
+    assert Analyzer().const_int_bound(Cast("int64", small)) == ConstIntBound(0, 7)
+
+
 def test_let_binds_its_variable() -> None:
     """The body is seen with the bounds of the value."""
     analyzer = Analyzer()

@@ -247,3 +247,12 @@ def test_quotients_by_the_names_of_their_operands() -> None:
     ):
         made = function(a=x, b=3)
         assert made.a is x and made.b.value == 3
+
+
+def test_rounding_folds_the_number_that_the_type_has() -> None:
+    """A constant that is zero in its type is not rounded up to one."""
+    for function in (tir.ceil, tir.round, tir.trunc):
+        made = function(FloatImm("float16", 1e-30))
+        assert isinstance(made, FloatImm) and made.value == 0
+    below = tir.floor(FloatImm("float16", -1e-30))
+    assert isinstance(below, FloatImm) and math.copysign(1, below.value) == -1 and below.value == 0

@@ -284,6 +284,9 @@ class BoundAnalyzer:
         if node.dtype.is_bool:
             return 0, 1
         inner = self.bound(node.value)
+        if inner[1] == inf and node.value.dtype.is_uint and not node.dtype.is_uint:
+            # Numbers of 64 bits may become negative.
+            return whole
         return inner if whole[0] <= inner[0] and inner[1] <= whole[1] else whole
 
     def _broadcast(self, node: Broadcast) -> Bound:

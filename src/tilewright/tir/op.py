@@ -20,6 +20,7 @@ from tilewright.ir.operators import const, infinity, max_value, min_value
 from tilewright.runtime.registry import register_func
 from tilewright.support.dtype import BOOL, DataType
 from tilewright.support.errors import ExpressionError
+from tilewright.support.numbers import round_float
 from tilewright.support.span import Span
 
 __all__ = [
@@ -408,11 +409,13 @@ def _rounding(name: str, fold: Callable[[float], float], description: str) -> Ca
             return value
         _floating(name, value, span)
         if isinstance(value, FloatImm):
-            if not math.isfinite(value.value):
+            # Constants keep digits that their type has not.
+            number = round_float(value.dtype, value.value)
+            if not math.isfinite(number):
                 return value
-            rounded = float(fold(value.value))
+            rounded = float(fold(number))
             # A negative number that rounds to zero gives minus zero, as the machine does.
-            return const(math.copysign(rounded, value.value) if rounded == 0 else rounded, value.dtype, span)
+            return const(math.copysign(rounded, number) if rounded == 0 else rounded, value.dtype, span)
         return operators.call(name, value.dtype, [value], span)
 
     function.__name__ = function.__qualname__ = name
