@@ -5,7 +5,7 @@ Everything here takes stacks of matrices (batch, rows, columns) whose rows and c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -118,10 +118,12 @@ def inverse(node: ModelNode, data: Expr) -> tuple[Expr, Expr]:
     return reshaped(node, made, sizes), reshaped(node, failed, sizes[:-2])
 
 
-def first_failure(node: ModelNode, pivots: Sequence[Expr], is_failure: str = "equal") -> Expr:
-    """The number of the first pivot that is zero, or with ``"less_equal"`` not positive, counted from one; else 0."""
+def first_failure(
+    node: ModelNode, pivots: Sequence[Expr], is_failure: Callable[[Expr, Expr], Expr] = relay.equal
+) -> Expr:
+    """The number of the first pivot that compares so with zero, counted from one; 0 where there is none."""
     joined = _stacked(list(pivots), 1)
-    failed = getattr(relay, is_failure)(joined, const(0, node.dtype(joined)))
+    failed = is_failure(joined, const(0, node.dtype(joined)))
     number = relay.add(relay.argmax(relay.cast(failed, "int32"), axis=1), const(1, "int32"))
     return relay.where(relay.any(failed, 1), number, const(0, "int32"))
 
@@ -165,7 +167,7 @@ def cholesky(node: ModelNode, data: Expr) -> tuple[Expr, Expr]:
             below = _part(column, 1, left)
             outer = relay.multiply(below, relay.transpose(below, (0, 2, 1)))
             rest = relay.subtract(_part(rest, 1, left, 1, left), outer)
-    return _stacked(columns, 2), first_failure(node, pivots, "less_equal")
+    return _stacked(columns, 2), first_failure(node, pivots, relay.less_equal)
 
 
 def _part(data: Expr, top: int, bottom: int, left: int = 0, right: int | None = None) -> Expr:

@@ -27,7 +27,7 @@ _BY_PARTS: Final = frozenset(
 """Operators that move elements or add them up: the parts of their results are their results for the parts."""
 
 _OF_SHAPE: Final = frozenset(f"aten::{name}" for name in ("sym_size", "size", "sym_numel", "numel", "dim"))
-"""Operators that look at the shape alone."""
+"""Operators whose result depends only on the shape."""
 
 
 def converts_complex(name: str, overload: str) -> bool:

@@ -143,7 +143,7 @@ ON_IMAGES: Final[dict[str, OnImages]] = {
     "nn.adaptive_max_pool1d": _pooled_to_size,
     **dict.fromkeys(("max", "min", "sum", "prod", "mean", "variance"), _reduced),
 }
-"""The operators that follow their operands to images. What has fewer dimensions than those is no image."""
+"""The operators that are computed on the images of their operands; operands of lower rank are not images."""
 
 OTHER_OPERANDS: Final = ("nn.pad",)
 """Those whose first operand only is an image."""
