@@ -81,6 +81,7 @@ def test_functions_of_positive_numbers():
 def test_special_functions():
     """Gamma's logarithm and its derivative, the inverse error function and the quantiles of the normal distribution."""
     functions = {name: getattr(torch.special, name) for name in ("gammaln", "digamma", "erfinv", "ndtri")}
+    functions["multigammaln"] = lambda x: torch.special.multigammaln(x.abs() + 2, 3)
     numbers = torch.tensor([0.0, 0.1, 0.3, 0.5, 0.9, 1.0, 2.5, 30.0, -0.4, -3.7])
     check_all(functions, [numbers], rtol=1e-4, atol=1e-5)
 

@@ -11,21 +11,21 @@ from tilewright.relay.frontend.torch.node import Operand, TorchNode
 from tilewright.relay.frontend.torch.registry import converter
 
 
-@converter("aten::lgamma", "aten::special_gammaln")
+@converter("aten::lgamma", "aten::special_gammaln", "prims::lgamma")
 def lgamma(node: TorchNode, input: Operand) -> Expr:
     """The logarithm of gamma."""
     data = node.floating(input)
     return special.lgamma(data, node.dtype(data))
 
 
-@converter("aten::digamma", "aten::special_digamma", "aten::special_psi")
+@converter("aten::digamma", "aten::special_digamma", "aten::special_psi", "prims::digamma")
 def digamma(node: TorchNode, input: Operand) -> Expr:
     """The derivative of the logarithm of gamma."""
     data = node.floating(input)
     return special.digamma(data, node.dtype(data))
 
 
-@converter("aten::erfinv", "aten::special_erfinv")
+@converter("aten::erfinv", "aten::special_erfinv", "prims::erf_inv")
 def erfinv(node: TorchNode, input: Operand) -> Expr:
     """The inverse of the error function."""
     data = node.floating(input)
