@@ -102,12 +102,13 @@ def deal_out(
     vectors: int = VECTORS_A_THREAD,
     patch: Sequence[int] = (),
     crosses_rows: bool = False,
+    block: int = BLOCK,
 ) -> IterVar:
     """Deals the elements out to blocks of threads, vectors of ``width`` to each; the innermost axis of a thread.
 
     In a large kernel a thread has ``vectors`` of them. ``patch`` counts the neighbours of a thread along the axes
-    before the vectors', the innermost first. If a vector ``crosses_rows``, all axes are one, and the last vector may be
-    shorter.
+    before the vectors', the innermost first, and ``block`` the threads of a block. If a vector ``crosses_rows``, all
+    axes are one, and the last vector may be shorter.
     """
     axes = list(stage.op.axis)
     long = [number for number, axis in enumerate(axes) if constant_extent(axis) != 1]
@@ -132,17 +133,17 @@ def deal_out(
         stage.reorder(*axes, *neighbours, *([] if vector is None else [vector]))
     fused = stage.fuse(*axes) if len(axes) > 1 else axes[0]
     pieces = -(-total // width) // prod(patch)
-    threads = machine.threads(min(BLOCK, max(pieces, 1)) if is_constant else BLOCK)
+    threads = machine.threads(min(block, max(pieces, 1)) if is_constant else block)
     if is_constant:
         threads = decide("threads", threads, lambda: powers_of_two(machine.warp, machine.threads(pieces)))
     outer, thread = stage.split(fused, factor=threads)
-    block, last = outer, thread
+    grid, last = outer, thread
     if is_constant and vectors > 1 and pieces >= vectors * machine.blocks_at_once(threads) * threads:
-        block, step = stage.split(outer, factor=vectors)
-        stage.reorder(block, thread, step)
+        grid, step = stage.split(outer, factor=vectors)
+        stage.reorder(grid, thread, step)
         stage.unroll(step)
         last = step
-    stage.bind(block, thread_axis("blockIdx.x"))
+    stage.bind(grid, thread_axis("blockIdx.x"))
     stage.bind(thread, thread_axis("threadIdx.x"))
     if vector is not None:
         stage.vectorize(vector)

@@ -14,11 +14,17 @@ from tilewright.te.operation import thread_axis
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
 
-TILE: Final = 32
-"""Threads in a row of a tile; its side is as many words."""
+SOURCE_WORDS: Final = 64
+"""Adjacent words of the source that a tile has."""
 
-THREAD_ROWS: Final = 8
-"""Rows of a tile that a block's threads take at a time."""
+TARGET_ELEMENTS: Final = 32
+"""Adjacent elements of the result that a tile has: two narrow neighbours in the source are in one word of it, so that a
+warp that reads few columns of several rows meets fewer bank conflicts than one that reads many columns of one."""
+
+THREADS: Final = 256
+
+SECTOR_BITS: Final = 256
+"""What the memory writes at once."""
 
 WORD_BITS: Final = 32
 """What a thread loads and stores at a time, where elements are narrower."""
@@ -98,15 +104,18 @@ def schedule_transpose(
     axes = list(stage.op.axis)
     extents = extent_of(axes[found.source]), extent_of(axes[found.target])
     width = _width(materialized, found, extents)
-    sides = _side(extents[0], width), _side(extents[1], width)
+    bits = max(one.dtype.bits for one in materialized.operation.outputs)
+    sides = (
+        _side(extents[0], SOURCE_WORDS * width, width, SECTOR_BITS // found.read.tensor.dtype.bits),
+        _side(extents[1], TARGET_ELEMENTS, width, SECTOR_BITS // bits),
+    )
     source_block, source_tile = stage.split(axes[found.source], factor=sides[0])
     target_block, target_tile = stage.split(axes[found.target], factor=sides[1])
     others = [axis for number, axis in enumerate(axes) if number not in (found.source, found.target)]
     stage.reorder(*others, source_block, target_block, source_tile, target_tile)
     block = stage.fuse(*others, source_block, target_block)
     stage.bind(block, thread_axis("blockIdx.x"))
-    threads = _Threads(sides, width)
-    threads.bind(stage, source_tile, target_tile)
+    _deal_out(stage, source_tile, target_tile, width)
     copy.compute_at(stage, block)
     dimensions = list(copy.op.axis)
     inner, outer = dimensions[found.source_dimension], dimensions[found.target_dimension]
@@ -114,7 +123,7 @@ def schedule_transpose(
     copy.storage_align(outer, 2 * width, width)
     rest = [axis for axis in dimensions if axis is not inner and axis is not outer]
     copy.reorder(*rest, outer, inner)
-    threads.bind(copy, outer, inner)
+    _deal_out(copy, outer, inner, width)
 
 
 def _width(materialized: MaterializedStage, found: Transpose, extents: tuple[int, int]) -> int:
@@ -126,42 +135,25 @@ def _width(materialized: MaterializedStage, found: Transpose, extents: tuple[int
     return width
 
 
-def _side(extent: int, width: int) -> int:
-    """The side of a tile along an axis: a word for each thread of a warp, a short axis whole, or a divisor of a longer
-    one; where there is none, tiles at the end are not full."""
-    full = TILE * width
-    if extent % full == 0:
-        return full
-    if extent <= 2 * full:
+def _side(extent: int, wanted: int, width: int, sector: int) -> int:
+    """The side of a tile along an axis: near to what is wanted, a divisor of the extent, of whole sectors if possible.
+    Where there is none, tiles at the end are not full."""
+    if extent <= wanted:
         return extent
-    divisors = [side for side in range(full // 2, 2 * full, width) if extent % side == 0]
-    return max(divisors, default=full)
+    divisors = [
+        side for side in range(wanted // 2, 2 * wanted + 1) if extent % side == 0 and side % width == 0
+    ]
+    return min(divisors, default=wanted, key=lambda side: (side % sector > 0, abs(side - wanted)))
 
 
-class _Threads:
-    """The threads of a block, and how a tile is dealt out to them: neighbouring words to neighbours."""
-
-    def __init__(self, sides: tuple[int, int], width: int) -> None:
-        self.width = width
-        self.is_square = sides == (TILE * width, TILE * width)
-        self.x, self.y = thread_axis("threadIdx.x"), thread_axis("threadIdx.y")
-
-    def bind(self, stage: Stage, rows: IterVar, columns: IterVar) -> None:
-        """Deals a tile out: to a warp for each row, a few rows at a time, if the tile is a square; else in the order of
-        its words."""
-        vector = None
-        if self.width > 1:
-            columns, vector = stage.split(columns, factor=self.width)
-        if self.is_square:
-            line, row = stage.split(rows, factor=THREAD_ROWS)
-            stage.reorder(row, columns, line, *([] if vector is None else [vector]))
-            stage.bind(row, self.y)
-            stage.bind(columns, self.x)
-        else:
-            stage.reorder(rows, columns, *([] if vector is None else [vector]))
-            line, word = stage.split(stage.fuse(rows, columns), factor=TILE * THREAD_ROWS)
-            stage.reorder(word, line, *([] if vector is None else [vector]))
-            stage.bind(word, self.x)
-        stage.unroll(line)
-        if vector is not None:
-            stage.vectorize(vector)
+def _deal_out(stage: Stage, rows: IterVar, columns: IterVar, width: int) -> None:
+    """Deals a tile out to the threads of a block in the order of its words."""
+    if width > 1:
+        columns, vector = stage.split(columns, factor=width)
+        stage.reorder(rows, columns, vector)
+    line, word = stage.split(stage.fuse(rows, columns), factor=THREADS)
+    stage.reorder(word, line)
+    stage.bind(word, thread_axis("threadIdx.x"))
+    stage.unroll(line)
+    if width > 1:
+        stage.vectorize(vector)

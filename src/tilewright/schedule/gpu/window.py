@@ -17,7 +17,7 @@ from tilewright.ir.functor import free_vars
 from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage, reads_in_place
 from tilewright.schedule.decisions import decide
-from tilewright.schedule.gpu.injective import deal_out, vector_width
+from tilewright.schedule.gpu.injective import BLOCK, deal_out, vector_width
 from tilewright.schedule.gpu.machine import GpuMachine, power_of_two_divisor, powers_of_two
 from tilewright.te.operation import ComputeOp
 from tilewright.te.schedule.schedule import Schedule
@@ -40,6 +40,10 @@ PATCH_ELEMENTS: Final = 32
 
 PATCH_REGISTERS: Final = 144
 """Registers of such a thread, for its results and for all that it reads: it loads everything before it adds."""
+
+PATCH_THREADS: Final = 64
+"""Threads of a block of such threads: with their many registers, smaller blocks leave fewer places of a multiprocessor
+empty."""
 
 HARDLY_MORE: Final = 1.15
 """A patch that reads so many times the fewest elements is as fast."""
@@ -106,7 +110,8 @@ def schedule_window(
         inner.set_scope("local")
     is_vector = lanes >= width > 1
     patch = _patch(anchor, width, machine) if is_vector and overlaps(anchor) else ()
-    place = deal_out(stage, width, machine, 1, patch)
+    block = PATCH_THREADS if prod(patch) > 1 else BLOCK
+    place = deal_out(stage, width, machine, 1, patch, block=block)
     inner.compute_at(stage, place)
     _write_out(inner, width, is_vector, patch)
 
