@@ -45,6 +45,38 @@ def test_the_steps_of_a_build() -> None:
     np.testing.assert_allclose(executor.get_output(0).numpy(), EXPECTED, rtol=1e-5)
 
 
+def test_sizes_of_functions() -> None:
+    """The model and each kernel, in bytes by target; ahead-of-time builds keep the loops, and know their scratch."""
+    x, w = relay.var("x", shape=DATA.shape), relay.var("w", shape=WEIGHT.shape)
+    body = relay.nn.softmax(relay.nn.relu(relay.nn.dense(x, w)))
+    model = tvm.IRModule.from_expr(relay.Function([x, w], body))
+    for executor, target in (("graph", "llvm"), ("aot", "c")):
+        module = BuildModule()
+        with tvm.transform.PassContext(opt_level=0):
+            module.build(model, target, params={"w": WEIGHT}, executor=executor, mod_name="sized")
+        found = dict(module.get_function_metadata())
+        main = found.pop("__tvm_main__")
+        (own,) = main.io_sizes
+        assert own.kind.name == target
+        assert main.io_sizes == {own: (2 * 6 + 2 * 4) * 4}
+        assert main.constant_sizes == {own: WEIGHT.nbytes}
+        # The results of dense and relu: the one is read while the other is written.
+        assert main.workspace_sizes[own] >= 2 * 2 * 4 * 4
+        assert main.relay_primfuncs[own].params[0].name_hint == "x"
+        dense, relu, softmax = found.values()
+        assert dense.io_sizes == {own: DATA.nbytes + WEIGHT.nbytes + 2 * 4 * 4}
+        assert relu.io_sizes == softmax.io_sizes == {own: 2 * 2 * 4 * 4}
+        assert relu.relay_primfuncs[own].body.op.name == "nn.relu"
+        for name, one in found.items():
+            assert (
+                list(one.tir_primfuncs) == list(one.workspace_sizes) == ([own] if executor == "aot" else [])
+            )
+            for function in one.tir_primfuncs.values():
+                assert str(function.attrs["global_symbol"]) == name
+        if executor == "aot":
+            assert relu.workspace_sizes == {own: 0} and softmax.workspace_sizes[own] > 0
+
+
 def test_optimisation_without_code() -> None:
     """``optimize`` gives the module after the passes, with parameters as constants."""
     made, left = BuildModule().optimize(layer(), "llvm", {"w": WEIGHT})
