@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.compat.operator_calls import CPU, Implementation, cases, check_case
+from tests.relay.op.cases import Case, Input
 
 import tilewright as tvm
 from tilewright import relay, te
@@ -80,6 +82,54 @@ def test_a_strategy_gives_implementations_that_compute_the_operator(name: str, c
         return [(one.compute, one.schedule) for one in always.implementations]
 
     check_case(cases()[case], implement, OPERATORS[name])
+
+
+SEVERAL = [
+    (
+        "conv2d_strategy",
+        lambda x, w: relay.nn.conv2d(x, w, padding=1),
+        [(1, 16, 6, 6), (32, 16, 3, 3)],
+        ["conv2d_nchw_packed.cpu", "nn.conv2d"],
+    ),
+    ("dense_strategy", relay.nn.dense, [(16, 8), (32, 8)], ["dense_packed.cpu", "nn.dense"]),
+    (
+        "batch_matmul_strategy",
+        relay.nn.batch_matmul,
+        [(2, 16, 8), (2, 12, 8)],
+        ["batch_matmul_transposed.cpu", "nn.batch_matmul"],
+    ),
+    (
+        "depthwise_conv2d_NCHWc_strategy",
+        lambda x, w: relay.nn.contrib_depthwise_conv2d_nchwc(
+            x,
+            w,
+            padding=1,
+            groups=16,
+            channels=16,
+            kernel_size=(3, 3),
+            data_layout="NCHW8c",
+            kernel_layout="OIHW1i8o",
+            out_layout="NCHW8c",
+        ),
+        [(1, 2, 5, 24, 8), (2, 1, 3, 3, 1, 8)],
+        ["depthwise_conv2d_NCHWc_unpadded.cpu", "nn.contrib_depthwise_conv2d_NCHWc"],
+    ),
+]
+"""Calls that have several implementations, the preferred one first."""
+
+
+@pytest.mark.parametrize(("name", "build", "shapes", "implementations"), SEVERAL)
+def test_every_implementation_computes_the_same(
+    name: str, build: Callable[..., Any], shapes: list[tuple[int, ...]], implementations: list[str]
+) -> None:
+    """Those of the table for the target, then the operator's definition."""
+
+    def implement(call: relay.Call, inputs: Sequence[te.Tensor]) -> list[Implementation]:
+        made = getattr(generic, name)(call.attrs, inputs, call.checked_type, CPU)
+        assert [one.name for one in made.implementations] == implementations
+        return [(one.compute, one.schedule) for one in made.implementations]
+
+    check_case(Case(name, build, [Input(shape) for shape in shapes]), implement)
 
 
 @pytest.mark.parametrize("case", ["sparse_dense_bsr", "sparse_dense_first"])
