@@ -114,13 +114,14 @@ def test_configurations_of_executors() -> None:
 
 
 def test_shapes_of_tensor_expressions() -> None:
-    """Known dimensions stay; each unknown one becomes a variable of its own."""
+    """Known dimensions are of the indices' type where they fit; each unknown one becomes a variable of its own."""
     batch = tvm.tir.Var("batch", "int32")
-    known, first, second, named = te_compiler.get_shape(
-        [tvm.tir.IntImm("int32", 3), relay.Any(), relay.Any(), batch]
-    )
-    assert known == 3 and named is batch
-    assert isinstance(first, tvm.tir.SizeVar) and first is not second
+    large = tvm.tir.IntImm("int64", 1 << 40)
+    shape = [tvm.tir.IntImm("int64", 3), relay.Any(), relay.Any(), batch, large]
+    known, first, second, *rest = te_compiler.get_shape(shape)
+    assert known == 3 and known.dtype == "int32"
+    assert isinstance(first, tvm.tir.SizeVar) and isinstance(second, tvm.tir.SizeVar) and first is not second
+    assert rest[0] is batch and rest[1] is large
 
 
 def test_densenet() -> None:
