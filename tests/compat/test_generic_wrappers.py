@@ -21,8 +21,8 @@ WRAPPERS = [
     ("sparse_add", topi.nn.sparse_add, "sparse_add"),
     ("sparse_conv2d", topi.nn.sparse_conv2d, "sparse_conv2d"),
     ("sparse_conv2d", topi.nn.sparse_conv2d, "sparse_conv2d_nchw"),
-    ("bitserial_conv2d", topi.nn.bitserial_conv2d_nchw, "bitserial_conv2d"),
-    ("bitserial_dense", topi.nn.bitserial_dense, "bitserial_dense"),
+    ("bitserial_conv2d", topi.nn.bitserial_conv2d_nhwc, "bitserial_conv2d_nhwc"),
+    ("bitserial_dense", topi.nn.bitserial_dense, "bitserial_dense_unipolar"),
     ("argsort", topi.argsort, "argsort_ties_descending"),
     ("topk", topi.topk, "topk_axis"),
     ("topk", topi.topk, "topk_values"),
@@ -31,6 +31,7 @@ WRAPPERS = [
     ("multibox_transform_loc", topi.vision.ssd.multibox_transform_loc, "multibox_transform_loc"),
     ("get_valid_counts", topi.vision.get_valid_counts, "get_valid_counts_without_class"),
     ("nms", topi.vision.non_max_suppression, "non_max_suppression_forced"),
+    ("nms", topi.vision.non_max_suppression, "non_max_suppression_boxes"),
     ("nms", topi.vision.non_max_suppression, "non_max_suppression_to_bottom"),
     (
         "all_class_nms",
