@@ -41,7 +41,8 @@ def _functions(entry: Entry) -> Iterator[FunctionType]:
 
 def _constructors_below(base: type) -> Iterator[FunctionType]:
     """The constructors that the classes derived from one write: what they make is an object of the base too."""
-    for one in base.__subclasses__():
+    below: list[type] = type.__subclasses__(base)
+    for one in below:
         constructor = vars(one).get("__init__")
         if isinstance(constructor, FunctionType):
             yield constructor
@@ -58,7 +59,7 @@ def _bare_class(entry: Entry) -> type | None:
         isinstance(getattr(one, "__func__", one), FunctionType | property) for one in vars(found).values()
     ):
         return None
-    is_abstract = found.__init__ is object.__init__ and next(_constructors_below(found), None) is not None  # type: ignore[misc]
+    is_abstract = found.__init__ is object.__init__ and next(_constructors_below(found), None) is not None
     return None if is_abstract else found
 
 
@@ -90,7 +91,7 @@ class _WatchedClass:
         @functools.wraps(watched.__init__)  # type: ignore[misc]
         def constructor(made: Any, *arguments: Any, **keywords: Any) -> None:
             self._first_use()
-            super(watched, made).__init__(*arguments, **keywords)
+            super(watched, made).__init__(*arguments, **keywords)  # type: ignore[arg-type]
 
         if watched.__init__ is object.__init__ and type(watched) is type:  # type: ignore[misc]
             for name, value in vars(watched).items():
