@@ -1,12 +1,14 @@
 """Which names of TVM's interface a test run calls: ``pytest --api-trace FILE``.
 
 Each function behind a listed name gets the code of a stand-in, whose first call notes the name, gives the function its
-own code back and calls it; every later call runs as without a trace. Each process of ``pytest -n`` adds the names that
-were called to the file.
+own code back and calls it; every later call runs as without a trace. A class without code of its own (an exception, a
+node that only names its base's fields) is noted when an object of it is made, a class of constants when one of them is
+read. Each process of ``pytest -n`` adds the names that were called to the file.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -25,14 +27,95 @@ def _functions(entry: Entry) -> Iterator[FunctionType]:
     if isinstance(found, property):
         found = found.fget
     if inspect.isclass(found):
-        # A class is used when one is made, or, where that runs no code of its own, when one of its attributes is read.
+        # A class is used when any code of its own runs or, where it has none, when an object of it is made.
         members = (getattr(one, "__func__", one) for one in vars(found).values())
-        yield from (one for one in members if isinstance(one, FunctionType))
+        members = (one.fget if isinstance(one, property) else one for one in members)
+        functions = [one for one in members if isinstance(one, FunctionType)]
+        yield from functions or _constructors_below(found)
         return
     while found is not None:
         if isinstance(found, FunctionType):
             yield found
         found = getattr(found, "__wrapped__", None)
+
+
+def _constructors_below(base: type) -> Iterator[FunctionType]:
+    """The constructors that the classes derived from one write: what they make is an object of the base too."""
+    below: list[type] = type.__subclasses__(base)
+    for one in below:
+        constructor = vars(one).get("__init__")
+        if isinstance(constructor, FunctionType):
+            yield constructor
+        yield from _constructors_below(one)
+
+
+def _bare_class(entry: Entry) -> type | None:
+    """The class of the name, where neither it nor a class below it has code that runs when one is made: a base of the
+    package's own or of Python's makes its objects."""
+    found = find(entry)
+    if not inspect.isclass(found) or found.__module__.split(".")[0] != "tilewright":
+        return None
+    if any(
+        isinstance(getattr(one, "__func__", one), FunctionType | property) for one in vars(found).values()
+    ):
+        return None
+    is_abstract = found.__init__ is object.__init__ and next(_constructors_below(found), None) is not None
+    return None if is_abstract else found
+
+
+class _Constant:
+    """In the place of a constant of a class: calls ``first_read`` when it is read."""
+
+    def __init__(self, value: Any, first_read: Callable[[], None]) -> None:
+        self.value = value
+        self.first_read = first_read
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        self.first_read()
+        return self.value
+
+
+class _WatchedClass:
+    """A class without code of its own: notes that an object of it is made or a constant of it read."""
+
+    def __init__(self, watched: type, note: Callable[[], None]) -> None:
+        self.watched = watched
+        self.note = note
+        self.put: dict[str, Any] = {}
+        self.before: dict[str, Any] = {}
+
+    def start(self) -> None:
+        """Put a constructor into the class, and watched values in the place of its constants."""
+        watched = self.watched
+
+        @functools.wraps(watched.__init__)  # type: ignore[misc]
+        def constructor(made: Any, *arguments: Any, **keywords: Any) -> None:
+            self._first_use()
+            super(watched, made).__init__(*arguments, **keywords)  # type: ignore[arg-type]
+
+        if watched.__init__ is object.__init__ and type(watched) is type:  # type: ignore[misc]
+            for name, value in vars(watched).items():
+                if not name.startswith("_") and not hasattr(value, "__get__"):
+                    self.before[name] = value
+                    self.put[name] = _Constant(value, self._first_use)
+        self.put["__init__"] = constructor
+        for name, value in self.put.items():
+            setattr(watched, name, value)
+
+    def _first_use(self) -> None:
+        self.note()
+        self.stop()
+
+    def stop(self) -> None:
+        """Leave the class as it was."""
+        while self.put:
+            name, put = self.put.popitem()
+            if vars(self.watched).get(name) is not put:
+                continue  # A program assigned something else in the meantime.
+            if name in self.before:
+                setattr(self.watched, name, self.before[name])
+            else:
+                delattr(self.watched, name)
 
 
 class Trace:
@@ -42,13 +125,20 @@ class Trace:
         self.called: set[str] = set()
         self.waiting: dict[FunctionType, list[str]] = {}
         self.codes: dict[FunctionType, CodeType] = {}
+        bare: dict[type, list[str]] = {}
         for entry in read_listing(LISTING.read_text()):
-            functions = list(_functions(entry))
+            used = entry
+            functions = list(_functions(used))
             if not functions and entry.owner and find(entry) is not ABSENT:
                 # A plain field: it is used with its class.
-                functions = list(_functions(Entry(entry.section, "", entry.owner, None)))
+                used = Entry(entry.section, "", entry.owner, None)
+                functions = list(_functions(used))
             for function in functions:
                 self.waiting.setdefault(function, []).append(entry.path)
+            watched = _bare_class(used)
+            if watched is not None:
+                bare.setdefault(watched, []).append(entry.path)
+        self.classes = [_WatchedClass(one, partial(self.called.update, paths)) for one, paths in bare.items()]
 
     def start(self) -> None:
         """Watch from now on."""
@@ -58,6 +148,8 @@ class Trace:
             function.__code__ = _stand_in(function.__code__, partial(self._first_call, function))
             # What asks for parameters (decorators, documentation) sees the function's own, not the stand-in's.
             function.__dict__.setdefault("__signature__", signature)
+        for watched in self.classes:
+            watched.start()
 
     def _first_call(self, function: FunctionType, /, *arguments: Any, **keywords: Any) -> Any:
         self.called.update(self.waiting[function])
@@ -75,6 +167,8 @@ class Trace:
         """Watch no longer, and add the names to the file."""
         for function in list(self.codes):
             self._restore(function)
+        for watched in self.classes:
+            watched.stop()
         with file.open("a") as names:
             # One write, at the end of the file wherever that is by then: processes do not overwrite each other's.
             names.write("".join(f"{name}\n" for name in sorted(self.called)))

@@ -20,6 +20,7 @@ from tilewright.relay.backend.executor_factory import (
     GraphExecutorFactoryModule,
 )
 from tilewright.relay.backend.external.code import compile_external, lower_external
+from tilewright.relay.backend.function_info import FunctionInfo, function_metadata
 from tilewright.relay.backend.graph_json import graph_json
 from tilewright.relay.backend.interpreter import Interpreter
 from tilewright.relay.backend.kernel_units import compile_kernels
@@ -113,9 +114,9 @@ class BuildModule:
         """The compiled code."""
         return self._built().get_lib()
 
-    def get_function_metadata(self) -> Any:
-        """What is known of each function."""
-        return getattr(self._built(), "function_metadata", {})
+    def get_function_metadata(self) -> Mapping[str, FunctionInfo]:
+        """The sizes and programs of the model (``__tvm_main__``) and of each kernel, by name."""
+        return self._built().function_metadata
 
     def get_params(self) -> dict[str, Any]:
         """The parameters by name."""
@@ -180,7 +181,9 @@ def _build(
         loops = [lower_primitive(function, target, name) for name, function in graph.kernels.items()]
         loops += lower_external(graph.external)
         model = compile_aot(graph, values, loops, target, mod_name)
-        return AOTExecutorFactoryModule(fused, target, model, mod_name, values)
+        arenas = {targets.default_device: model.memory.workspace}
+        known = function_metadata(fused["main"], graph, arenas, targets, loops)
+        return AOTExecutorFactoryModule(fused, target, model, mod_name, values, known)
     kernels = {
         name: (function, targets.of(graph.kernel_devices[name])) for name, function in graph.kernels.items()
     }
@@ -199,6 +202,7 @@ def _build(
         library,
         mod_name,
         values,
+        function_metadata(fused["main"], graph, memory.arenas, targets),
         memory=memory,
         cache_report=report,
         linked=linked,

@@ -257,7 +257,7 @@ class ExprMutator(ExprFunctor):
         return var
 
     def visit_global_id(self, global_var: GlobalVar) -> RelayExpr:
-        """The older name of ``visit_global_var``."""
+        """Names stay; programs call it, but no traversal does, which call ``visit_global_var``."""
         return global_var
 
     def visit_if(self, ite: If) -> RelayExpr:

@@ -16,7 +16,7 @@ from typing import Any
 
 from tilewright import te
 from tilewright.autotvm.graph_tuner._base import INVALID_LAYOUT_TIME
-from tilewright.autotvm.graph_tuner.layouts import Shaped, get_infer_layout, layout_transform
+from tilewright.autotvm.graph_tuner.layouts import get_infer_layout, layout_transform
 from tilewright.autotvm.graph_tuner.utils import bind_inputs, expr2graph, get_in_nodes
 from tilewright.autotvm.measure.measure import MeasureInput, MeasureResult, Runner
 from tilewright.autotvm.measure.measure_methods import LocalBuilder, LocalRunner, RPCRunner, measure_option
@@ -31,6 +31,7 @@ from tilewright.search.outcomes import typical
 from tilewright.search.records import RecordFile
 from tilewright.support.errors import TilewrightError
 from tilewright.target.target import Target
+from tilewright.topi.nn.blocked_layouts import Shaped
 
 Workload = tuple[Any, ...]
 

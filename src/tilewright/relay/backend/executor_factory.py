@@ -26,6 +26,7 @@ class ExecutorFactoryModule:
     libmod_name: str
     lib: Any
     params: Mapping[str, NDArray]
+    function_metadata: Mapping[str, Any]
 
     def get_executor_config(self) -> Any:
         """What the executor needs beside code and parameters."""

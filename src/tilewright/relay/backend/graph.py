@@ -109,7 +109,7 @@ def element_size(kind: TensorType) -> int:
     return (kind.dtype.bits * kind.dtype.lanes + 7) // 8
 
 
-def _tensor_types(given: Type) -> list[TensorType]:
+def tensor_types(given: Type) -> list[TensorType]:
     """The tensors of a value of this type, tuples flattened."""
     if isinstance(given, TensorType):
         if is_dynamic(given):
@@ -119,7 +119,7 @@ def _tensor_types(given: Type) -> list[TensorType]:
             )
         return [given]
     if isinstance(given, TupleType):
-        return [tensor for part in given.fields for tensor in _tensor_types(part)]
+        return [tensor for part in given.fields for tensor in tensor_types(part)]
     raise LoweringError(
         f"the graph executor cannot hold a value of type {given}; compile for the virtual machine"
     )
@@ -143,7 +143,7 @@ class GraphBuilder(ExprFunctor):
     def build(self, function: Function) -> ExecutorGraph:
         """The graph of a function whose body was fused."""
         for parameter in function.params:
-            kinds = _tensor_types(parameter.checked_type)
+            kinds = tensor_types(parameter.checked_type)
             device = self.device_of(parameter)
             entries = []
             for position, kind in enumerate(kinds):
@@ -207,8 +207,8 @@ class GraphBuilder(ExprFunctor):
     def visit_tuple_getitem(self, t: TupleGetItem) -> list[Entry]:
         entries = self.visit(t.tuple_value)
         fields = t.tuple_value.checked_type.fields
-        start = sum(len(_tensor_types(field)) for field in fields[: t.index])
-        return entries[start : start + len(_tensor_types(fields[t.index]))]  # type: ignore[no-any-return]
+        start = sum(len(tensor_types(field)) for field in fields[: t.index])
+        return entries[start : start + len(tensor_types(fields[t.index]))]  # type: ignore[no-any-return]
 
     def visit_let(self, let: Let) -> list[Entry]:
         current: RelayExpr = let
@@ -233,7 +233,7 @@ class GraphBuilder(ExprFunctor):
                 span=call.span,
             )
         inputs = [entry for argument in call.args for entry in self.visit(argument)]
-        kinds = _tensor_types(call.checked_type)
+        kinds = tensor_types(call.checked_type)
         device = self.device_of(call)
         if call.op.attrs.get("Compiler"):
             symbol = external_symbol(call.op)

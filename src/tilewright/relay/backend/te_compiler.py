@@ -70,12 +70,16 @@ class TensorProgram:
     """The choice whose implementation schedules the function; None where nothing is computed."""
 
 
-def get_shape(shape: Sequence[Any]) -> tuple[Any, ...]:
-    """A shape as tensor expressions take it: an unknown dimension is a variable."""
-    return tuple(
-        te.size_var("any_dim", "int32") if isinstance(extent, UnknownDimension) else extent
-        for extent in shape
-    )
+def get_shape(shape: Sequence[Any]) -> list[Any]:
+    """A shape as tensor expressions take it: a constant is an int32 if it fits, an unknown dimension a variable."""
+
+    def known(extent: Any) -> Any:
+        if isinstance(extent, UnknownDimension):
+            return te.size_var("any_dim", "int32")
+        is_small = isinstance(extent, IntImm) and -(1 << 31) <= extent.value < 1 << 31
+        return IntImm("int32", extent.value) if is_small else extent
+
+    return [known(extent) for extent in shape]
 
 
 def lower_call(

@@ -52,6 +52,11 @@ def _as_float(value: Any) -> Any:
     return float(value) if is_integer and abs(value) <= 1 << 53 else value
 
 
+class NoSuchAttribute(KeyError, AttributeError):
+    """An operator has no attribute of this name. Programs for TVM, where items are read as fields, expect an
+    ``AttributeError``."""
+
+
 class OpAttrs(Attrs):
     """Base of the attributes of operators."""
 
@@ -68,7 +73,7 @@ class OpAttrs(Attrs):
         try:
             return getattr(self, item)
         except AttributeError:
-            raise KeyError(f"{type(self).__name__} has no attribute {item!r}") from None
+            raise NoSuchAttribute(f"{type(self).__name__} has no attribute {item!r}") from None
 
     def __contains__(self, item: object) -> bool:
         return item in self.keys()

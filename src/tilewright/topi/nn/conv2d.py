@@ -11,6 +11,7 @@ from tilewright.support.errors import OpAttributeInvalid
 from tilewright.target import generic_func
 from tilewright.te import Tensor
 from tilewright.topi import tag
+from tilewright.topi.nn.blocked_layouts import layouts_of_configuration
 from tilewright.topi.nn.convolution import conv, require_equal, slide
 from tilewright.topi.nn.pad import pad
 from tilewright.topi.nn.utils import as_type, in_rewritten_layout, sum_types
@@ -347,7 +348,5 @@ def conv2d_alter_layout(attrs: Any, inputs: Any, tinfos: Any, out_type: Any) -> 
 
 @generic_func
 def conv2d_infer_layout(workload: Any, cfg: Any) -> Any:
-    """The layouts of inputs and outputs for a workload and a configuration; defined by targets with blocked layouts."""
-    raise OpAttributeInvalid(
-        "conv2d_infer_layout: the current target has no convolution with blocked layouts"
-    )
+    """The shapes and layouts of inputs and of outputs that a configuration with channels in blocks leads to."""
+    return layouts_of_configuration(workload, cfg)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import te
-from tilewright.support.errors import OpAttributeInvalid
 from tilewright.target import generic_func
 from tilewright.te import Tensor
+from tilewright.topi.nn.blocked_layouts import layouts_of_configuration
 from tilewright.topi.nn.convolution import depthwise, require_equal, slide
 from tilewright.topi.nn.dilate import dilate
 from tilewright.topi.nn.pad import pad_spatial
@@ -156,7 +156,5 @@ def depthwise_conv2d_backward_weight_nhwc(
 
 @generic_func
 def depthwise_conv2d_infer_layout(workload: Any, cfg: Any) -> Any:
-    """The layouts of inputs and outputs for a workload and a configuration; defined by targets with blocked layouts."""
-    raise OpAttributeInvalid(
-        "depthwise_conv2d_infer_layout: the current target has no depthwise convolution with blocked layouts"
-    )
+    """The shapes and layouts of inputs and of outputs that a configuration with channels in blocks leads to."""
+    return layouts_of_configuration(workload, cfg)

@@ -22,6 +22,7 @@ from tilewright.relay.op.layout_rules import as_it_is
 from tilewright.relay.op.nn.convolution_rules import convolve
 from tilewright.relay.op.nn.layout_conversion import converted_array, laid_out, whole_extents
 from tilewright.relay.op.shapes import Dimension, combine, dims, same, tensors
+from tilewright.te.tensor import Tensor
 
 _PARTS = ("the values", "the columns", "the row starts")
 
@@ -85,14 +86,16 @@ def _sparse_dense_reference(attrs: Any, dense: Any, values: Any, columns: Any, s
     return made.astype(dense.dtype)
 
 
+def _sparse_dense_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
+    return [topi.nn.sparse_dense_kernel(inputs[0], inputs[1], inputs[2], inputs[3], attrs.sparse_lhs)]
+
+
 SPARSE_DENSE = define(
     "nn.sparse_dense",
     arguments=("dense_data", "sparse_data", "sparse_indices", "sparse_indptr"),
     attrs=SparseDenseAttrs,
     relation=sparse_dense_relation,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.sparse_dense_kernel(inputs[0], inputs[1], inputs[2], inputs[3], attrs.sparse_lhs)
-    ],
+    compute=_sparse_dense_compute,
     reference=_sparse_dense_reference,
     layout=as_it_is,
     kind=OpPattern.OUT_ELEMWISE_FUSABLE,
@@ -105,9 +108,7 @@ SPARSE_DENSE_PADDED = define(
     arguments=("dense_data", "sparse_data", "sparse_indices", "sparse_indptr"),
     attrs=SparseDenseAttrs,
     relation=sparse_dense_relation,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.sparse_dense_kernel(inputs[0], inputs[1], inputs[2], inputs[3], False)
-    ],
+    compute=_sparse_dense_compute,
     reference=_sparse_dense_reference,
     layout=as_it_is,
     kind=OpPattern.OUT_ELEMWISE_FUSABLE,
