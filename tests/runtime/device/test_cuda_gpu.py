@@ -378,14 +378,18 @@ def test_time_as_torch_measures_it(kernels: DeviceModule, torch: Any) -> None:
     """PyTorch's events around the same launches say the same."""
     result = nd.empty((1,), "int32", GPU)
     spin = kernels["spin"]
-    ours = kernels.time_evaluator("spin", GPU, number=20, repeat=3)(result, 500_000, 1).median
+    # The shortest of several: another program may have the device for a while.
+    ours = min(kernels.time_evaluator("spin", GPU, number=20, repeat=5)(result, 500_000, 1).results)
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    for _ in range(20):
-        spin(result, 500_000, 1)
-    end.record()
-    end.synchronize()
-    theirs = start.elapsed_time(end) / 20 * 1e-3
+    measured = []
+    for _ in range(5):
+        start.record()
+        for _ in range(20):
+            spin(result, 500_000, 1)
+        end.record()
+        end.synchronize()
+        measured.append(start.elapsed_time(end) / 20 * 1e-3)
+    theirs = min(measured)
     assert abs(ours - theirs) < 0.1 * theirs, (ours, theirs)
 
 
