@@ -35,10 +35,10 @@ UNROLLED_STEPS: Final = 256
 PATCH_VECTOR: Final = 4
 """Adjacent results of a thread whose windows overlap: with more, its patch would be smaller."""
 
-PATCH_ELEMENTS: Final = 32
+PATCH_ELEMENTS: Final = 128
 """Results of a thread whose windows overlap."""
 
-PATCH_REGISTERS: Final = 144
+PATCH_REGISTERS: Final = 224
 """Registers of such a thread, for its results and for all that it reads: it loads everything before it adds."""
 
 PATCH_THREADS: Final = 64
