@@ -16,6 +16,7 @@ from hypothesis import settings
 
 from api_trace import Trace
 from tilewright.support.options import guard_pages
+from tilewright.testing.marks import register_marks
 
 # A shared two-core machine stalls for hundreds of milliseconds; a deadline would report that as a failure.
 settings.register_profile("tilewright", deadline=None)
@@ -41,12 +42,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch from the start where it is asked for. The runtime reads the variable with its first tensor."""
+    """Watch from the start where it is asked for, and know the marks of ``tilewright.testing``. The runtime reads the
+    variable with its first tensor."""
     if config.getoption("--guard-pages") or "TILEWRIGHT_GUARD_PAGES" not in os.environ:
         os.environ["TILEWRIGHT_GUARD_PAGES"] = config.getoption("--guard-pages") or "end"
     if config.getoption("--api-trace"):
         config.stash[_TRACE] = Trace()
         config.stash[_TRACE].start()
+    register_marks(config)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -58,10 +61,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.runtest = partial(_run_unguarded, item)  # type: ignore[method-assign]
 
 
+def traced(config: pytest.Config) -> list[str]:
+    """The option with which a pytest that a test starts adds to this one's trace."""
+    file = config.getoption("--api-trace")
+    return [f"--api-trace={file.absolute()}"] if file else []
+
+
 def _run_unguarded(item: pytest.Item) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--guard-pages", "off"]
     done = subprocess.run(
-        [*command, item.nodeid], cwd=item.config.rootpath, capture_output=True, text=True, check=False
+        [*command, *traced(item.config), item.nodeid],
+        cwd=item.config.rootpath,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, f"without guard pages:\n{done.stdout}\n{done.stderr}"
 
