@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -22,6 +23,9 @@ from tilewright.driver.tvmc.common import TVMCException
 from tilewright.relay.frontend.tensorflow import GraphProto
 from tilewright.relay.interpreter import Interpreter
 from tilewright.support.errors import ModelError
+
+if importlib.util.find_spec("tensorflow") is None:
+    os.environ.setdefault("KERAS_BACKEND", "torch")
 
 PADDLE = Path(__file__).parents[1] / "relay" / "frontend" / "paddle" / "data" / "paddle2"
 X = np.float32([[1, -2, 3], [-4, 5, -6]])
@@ -129,8 +133,6 @@ def test_paddle() -> None:
 
 def test_keras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stored model; with TensorFlow, both packages are what ``import_keras`` gives, and what is missing is named."""
-    if "tensorflow" not in sys.modules:
-        os.environ.setdefault("KERAS_BACKEND", "torch")
     keras = pytest.importorskip("keras")
     stored = keras.Sequential([keras.layers.Input((3,), name="x"), keras.layers.Dense(2)])
     path = tmp_path / "dense.keras"
