@@ -96,8 +96,8 @@ def same_features(found: list[np.ndarray], wanted: list[np.ndarray]) -> bool:
 
 
 def test_features(task: auto_scheduler.SearchTask, tmp_path: Path) -> None:
-    """A row of named numbers for each tensor that a state writes, whether it comes from states, from measurements or from a
-    file; throughputs are parts of the best of a task."""
+    """A row of named numbers for each tensor that a state writes, whether it comes from states, from measurements or
+    from a file; throughputs are parts of the best of a task."""
     states = [state_of(task), state_of(task, 4), state_of(task, 4, 2)]
     rows = feature.get_per_store_features_from_states(states, task)
     names = feature.get_per_store_feature_names()
