@@ -16,7 +16,6 @@ from hypothesis import settings
 
 from api_trace import Trace
 from tilewright.support.options import guard_pages
-from tilewright.testing.marks import register_marks
 
 # A shared two-core machine stalls for hundreds of milliseconds; a deadline would report that as a failure.
 settings.register_profile("tilewright", deadline=None)
@@ -42,14 +41,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch from the start where it is asked for, and know the marks of ``tilewright.testing``. The runtime reads the
-    variable with its first tensor."""
+    """Watch from the start where it is asked for. The runtime reads the variable with its first tensor."""
     if config.getoption("--guard-pages") or "TILEWRIGHT_GUARD_PAGES" not in os.environ:
         os.environ["TILEWRIGHT_GUARD_PAGES"] = config.getoption("--guard-pages") or "end"
     if config.getoption("--api-trace"):
         config.stash[_TRACE] = Trace()
         config.stash[_TRACE].start()
-    register_marks(config)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
