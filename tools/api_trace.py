@@ -38,7 +38,7 @@ def _functions(entry: Entry) -> Iterator[FunctionType]:
 
 def _own_functions(owner: type) -> list[FunctionType]:
     """The methods and the getters of properties that a class itself writes."""
-    members = [getattr(one, "__func__", one) for one in vars(owner).values()]
+    members: list[Any] = [getattr(one, "__func__", one) for one in vars(owner).values()]
     getters = [one.fget for one in members if isinstance(one, property)]
     return [one for one in (*members, *getters) if isinstance(one, FunctionType)]
 
