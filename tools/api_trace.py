@@ -45,7 +45,8 @@ def _own_functions(owner: type) -> list[FunctionType]:
 
 def _constructors_below(base: type) -> Iterator[FunctionType]:
     """The constructors that the classes derived from one write: what they make is an object of the base too."""
-    for one in base.__subclasses__():
+    derived: list[type] = base.__subclasses__()
+    for one in derived:
         constructor = vars(one).get("__init__")
         if isinstance(constructor, FunctionType):
             yield constructor
