@@ -146,9 +146,11 @@ def test_keras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         frontends.import_keras()
 
 
-def test_both_packages(tensorflow: Any) -> None:
+def test_both_packages(request: pytest.FixtureRequest) -> None:
     """TensorFlow and Keras."""
+    # Keras looks for TensorFlow when it is imported, and must not find what stands in for it.
     keras = pytest.importorskip("keras")
+    tensorflow = request.getfixturevalue("tensorflow")
     assert frontends.import_keras() == (tensorflow, keras)
 
 
