@@ -58,10 +58,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.runtest = partial(_run_unguarded, item)  # type: ignore[method-assign]
 
 
+def traced(config: pytest.Config) -> list[str]:
+    """The option with which a pytest that a test starts adds to this one's trace."""
+    file = config.getoption("--api-trace")
+    return [f"--api-trace={file.absolute()}"] if file else []
+
+
 def _run_unguarded(item: pytest.Item) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--guard-pages", "off"]
     done = subprocess.run(
-        [*command, item.nodeid], cwd=item.config.rootpath, capture_output=True, text=True, check=False
+        [*command, *traced(item.config), item.nodeid],
+        cwd=item.config.rootpath,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, f"without guard pages:\n{done.stdout}\n{done.stderr}"
 

@@ -28,10 +28,7 @@ def _functions(entry: Entry) -> Iterator[FunctionType]:
         found = found.fget
     if inspect.isclass(found):
         # A class is used when any code of its own runs or, where it has none, when an object of it is made.
-        members = (getattr(one, "__func__", one) for one in vars(found).values())
-        members = (one.fget if isinstance(one, property) else one for one in members)
-        functions = [one for one in members if isinstance(one, FunctionType)]
-        yield from functions or _constructors_below(found)
+        yield from _own_functions(found) or _constructors_below(found)
         return
     while found is not None:
         if isinstance(found, FunctionType):
@@ -39,10 +36,17 @@ def _functions(entry: Entry) -> Iterator[FunctionType]:
         found = getattr(found, "__wrapped__", None)
 
 
+def _own_functions(owner: type) -> list[FunctionType]:
+    """The methods and the getters of properties that a class itself writes."""
+    members: list[Any] = [getattr(one, "__func__", one) for one in vars(owner).values()]
+    getters = [one.fget for one in members if isinstance(one, property)]
+    return [one for one in (*members, *getters) if isinstance(one, FunctionType)]
+
+
 def _constructors_below(base: type) -> Iterator[FunctionType]:
     """The constructors that the classes derived from one write: what they make is an object of the base too."""
-    below: list[type] = type.__subclasses__(base)
-    for one in below:
+    derived: list[type] = base.__subclasses__()
+    for one in derived:
         constructor = vars(one).get("__init__")
         if isinstance(constructor, FunctionType):
             yield constructor
@@ -53,11 +57,7 @@ def _bare_class(entry: Entry) -> type | None:
     """The class of the name, where neither it nor a class below it has code that runs when one is made: a base of the
     package's own or of Python's makes its objects."""
     found = find(entry)
-    if not inspect.isclass(found) or found.__module__.split(".")[0] != "tilewright":
-        return None
-    if any(
-        isinstance(getattr(one, "__func__", one), FunctionType | property) for one in vars(found).values()
-    ):
+    if not inspect.isclass(found) or found.__module__.split(".")[0] != "tilewright" or _own_functions(found):
         return None
     is_abstract = found.__init__ is object.__init__ and next(_constructors_below(found), None) is not None
     return None if is_abstract else found
@@ -86,14 +86,14 @@ class _WatchedClass:
 
     def start(self) -> None:
         """Put a constructor into the class, and watched values in the place of its constants."""
-        watched = self.watched
+        watched: Any = self.watched
 
-        @functools.wraps(watched.__init__)  # type: ignore[misc]
+        @functools.wraps(watched.__init__)
         def constructor(made: Any, *arguments: Any, **keywords: Any) -> None:
             self._first_use()
-            super(watched, made).__init__(*arguments, **keywords)  # type: ignore[arg-type]
+            super(watched, made).__init__(*arguments, **keywords)
 
-        if watched.__init__ is object.__init__ and type(watched) is type:  # type: ignore[misc]
+        if watched.__init__ is object.__init__ and type(watched) is type:
             for name, value in vars(watched).items():
                 if not name.startswith("_") and not hasattr(value, "__get__"):
                     self.before[name] = value

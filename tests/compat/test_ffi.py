@@ -1,7 +1,10 @@
 """The registry under its other name."""
 
+import ctypes
 import sys
 import types
+
+import numpy as np
 
 import tilewright as tvm
 from tilewright import _ffi
@@ -44,3 +47,24 @@ def test_kinds_by_number() -> None:
     assert _ffi.runtime_ctypes.ArgTypeCode.STR == 11
     assert isinstance("x", _ffi.base.string_types) and isinstance(1, _ffi.base.numeric_types)
     assert _ffi.base.py_str(_ffi.base.c_str("text")) == "text"
+
+
+def test_structures_of_c() -> None:
+    """Bytes and tensors as C functions take them: fields of the names, the order and the sizes of DLPack's."""
+    content = (ctypes.c_byte * 3)(1, 2, 3)
+    given = _ffi.runtime_ctypes.TVMByteArray(ctypes.cast(content, ctypes.POINTER(ctypes.c_byte)), 3)
+    assert given.size == 3 and given.data[:3] == [1, 2, 3]
+    assert ctypes.sizeof(given) == 2 * ctypes.sizeof(ctypes.c_void_p)
+    described = _ffi.runtime_ctypes.TVMArray(ndim=2)
+    assert described.ndim == 2 and not described.data and described.byte_offset == 0
+    array = tvm.nd.array(np.arange(6, dtype="int16").reshape(2, 3))
+    seen = _ffi.runtime_ctypes.TVMArray.from_address(array.handle)
+    assert (seen.ndim, seen.shape[0], seen.shape[1]) == (2, 2, 3)
+    assert (seen.dtype.code, seen.dtype.bits, seen.dtype.lanes) == (
+        _ffi.runtime_ctypes.DataTypeCode.INT,
+        16,
+        1,
+    )
+    assert seen.device.device_type == 1
+    values = ctypes.cast(seen.data + seen.byte_offset, ctypes.POINTER(ctypes.c_int16))
+    assert values[:6] == [0, 1, 2, 3, 4, 5]

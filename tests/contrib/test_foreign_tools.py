@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,43 @@ def test_the_tools_are_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     fake(tmp_path, "xcrun")
     assert xcode.compile_metal("kernel void f() {}", sdk="iphoneos", min_os_version="15.0") == b"made\n"
     assert "-miphoneos-version-min=15.0" in (tmp_path / "xcrun.log").read_text()
+
+
+class Stored:
+    """What coremltools gives: a model with descriptions, which it writes to a file."""
+
+    short_description = ""
+    input_description = ("image",)
+    output_description = ("label", "score")
+
+    def save(self, path: str) -> None:
+        Path(path).write_text(self.short_description)
+
+
+def compiler(folder: Path, makes: str) -> None:
+    """An ``xcrun`` whose ``coremlc compile MODEL FOLDER`` does what is said."""
+    program = folder / "xcrun"
+    program.write_text(f'#!/bin/sh\necho "$@" > "$0.log"\nname=$(basename "$3" .mlmodel)\n{makes}\n')
+    program.chmod(0o755)
+
+
+def test_core_ml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of coremltools and the path of a stored one are compiled into a folder, under the name that is given; the
+    first says its inputs and outputs in its description."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    compiler(tmp_path, 'mkdir "$4/$name.mlmodelc" && cp "$3" "$4/$name.mlmodelc/model"')
+    out = tmp_path / "out"
+    out.mkdir()
+    assert xcode.compile_coreml(Stored(), "net", out) == str(out / "net.mlmodelc")
+    names = json.loads((out / "net.mlmodelc" / "model").read_text())
+    assert names == {"inputs": ["image"], "outputs": ["label", "score"]}
+    command = (tmp_path / "xcrun.log").read_text().split()
+    assert command[:2] == ["coremlc", "compile"] and command[3] == str(out)
+    (tmp_path / "kept.mlmodel").write_bytes(b"stored")
+    compiled = xcode.compile_coreml(tmp_path / "kept.mlmodel", out_dir=out)
+    assert (Path(compiled) / "model").read_bytes() == b"stored" and Path(compiled).name == "main.mlmodelc"
+    compiler(tmp_path, "echo nothing to compile")
+    with pytest.raises(CompilerError, match=r"did not make .*other\.mlmodelc:\nnothing to compile"):
+        xcode.compile_coreml(Stored(), "other", out)
+    with pytest.raises(CompilerError, match="not int"):
+        xcode.compile_coreml(3)  # type: ignore[arg-type]

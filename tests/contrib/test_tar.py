@@ -4,9 +4,12 @@ import io
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tilewright.contrib import tar, utils
+import tilewright as tvm
+from tilewright import relay
+from tilewright.contrib import graph_executor, tar, utils
 
 
 def test_files_come_back(tmp_path: Path) -> None:
@@ -60,3 +63,23 @@ def test_nothing_is_written_outside_of_the_directory(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="outside"):
         tar.untar(str(path), str(tmp_path / "in"))
     assert not (tmp_path / "outside").exists()
+
+
+@pytest.mark.parametrize("name", ["model.tar", "model"])
+def test_modules_are_packed(name: str, tmp_path: Path) -> None:
+    """As ``fcompile`` of ``export_library``, whatever the name of the file: what a module imports is in the archive,
+    and it is loaded as the one that is written without."""
+    x = relay.var("x", shape=(4,))
+    weight = np.arange(4, dtype="float32")
+    function = relay.Function([x], x * relay.const(weight))
+    library = relay.build(tvm.IRModule.from_expr(function), "llvm")
+    packed, plain = tmp_path / name, tmp_path / "plain.tar"
+    library.export_library(str(packed), fcompile=tar.tar, workspace_dir=str(tmp_path))
+    library.export_library(str(plain))
+    with tarfile.open(packed) as one, tarfile.open(plain) as other:
+        assert sorted(one.getnames()) == sorted(other.getnames())
+    loaded = tvm.runtime.load_module(str(packed), "tar")
+    model = graph_executor.GraphModule(loaded["default"](tvm.cpu()))
+    model.run(x=np.full(4, 2, "float32"))
+    np.testing.assert_array_equal(model.get_output(0).numpy(), 2 * weight)
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted([name, "plain.tar"])

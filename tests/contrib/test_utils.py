@@ -99,3 +99,20 @@ def test_paths() -> None:
     assert os.path.exists(utils.which("python3"))
     with pytest.raises(RuntimeError, match="no-such-program"):
         utils.which("no-such-program")
+
+
+def test_folders_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of the interpreter removes all folders that are left; none can be made from then on."""
+    monkeypatch.setattr(utils.TempDirectory, "TEMPDIRS", set())
+    first, second = utils.tempdir(), utils.tempdir()
+    (first / "file").write_text("content")
+    paths = [first.path, second.path]
+    second.remove()
+    left = utils.TempDirectory.TEMPDIRS
+    assert left == {paths[0]}
+    utils.TempDirectory.remove_tempdirs()
+    assert not any(map(os.path.exists, paths))
+    with pytest.raises(utils.DirectoryCreatedPastAtExit):
+        utils.tempdir()
+    first.remove()
+    utils.TempDirectory.remove_tempdirs()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.runtime import JITModule, Module, SourceModule
+from tilewright.runtime import JITModule, Module, SourceModule, system_lib
 from tilewright.support.errors import TilewrightError
 
 
@@ -94,6 +94,13 @@ def test_imports(kernels: Module) -> None:
     with pytest.raises(ValueError, match="cannot import itself"):
         device.import_module(outer)
     assert device.imported_modules == []
+
+
+def test_a_module_without_source() -> None:
+    """It says so, whatever the format."""
+    for wanted in ("", "ll"):
+        with pytest.raises(ValueError, match=f"the system_lib module has no source in the format '{wanted}'"):
+            system_lib().get_source(wanted)
 
 
 def test_source_module() -> None:

@@ -127,7 +127,7 @@ def test_sources_compile_without_warnings_when_embedded() -> None:
 def test_libinfo() -> None:
     """The description of the installation has TVM's names and text values."""
     info = cbuild.libinfo()
-    assert info["USE_LLVM"] in ("ON", "OFF")
+    assert info["USE_LLVM"] in ("ON", "OFF") and info["USE_RPC"] == "ON"
     assert Path(info["RUNTIME_LIBRARY"]).exists()
     assert all(isinstance(value, str) for value in info.values())
 

@@ -54,6 +54,32 @@ def test_the_plugin(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) 
     ran.stdout.fnmatch_lines(["*test_named[[]second[]]*"])
 
 
+def test_marks_are_registered(pytester: pytest.Pytester) -> None:
+    """Those of the decorators can be selected under ``--strict-markers``; a test that needs what is not there is
+    skipped."""
+    pytester.makepyfile(
+        """
+        from tilewright import testing
+
+        @testing.requires_llvm
+        def test_with_llvm():
+            pass
+
+        @testing.requires_ethosn
+        def test_elsewhere():
+            raise AssertionError
+
+        @testing.uses_gpu
+        def test_with_a_gpu_or_without():
+            pass
+        """
+    )
+    plugin = ("-p", "tilewright.testing.plugin", "--strict-markers")
+    pytester.runpytest_inprocess(*plugin).assert_outcomes(passed=2, skipped=1)
+    pytester.runpytest_inprocess(*plugin, "-m", "llvm").assert_outcomes(passed=1, deselected=2)
+    pytester.runpytest_inprocess(*plugin, "-m", "gpu").assert_outcomes(passed=1, deselected=2)
+
+
 CHOSEN = """
 import pytest
 from tilewright import testing

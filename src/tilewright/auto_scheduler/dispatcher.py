@@ -188,8 +188,9 @@ class ApplyHistoryBest(DispatchContext):
             if key not in self.best or one.cost < self.best[key].cost:
                 self.best[key] = one
 
+    @staticmethod
     def get_workload_entry(
-        self, best_records: Any, target_key: str, workload_key: str
+        best_records: Any, target_key: str, workload_key: str
     ) -> tuple[dict[Any, Any], str, tuple[Any, ...] | None]:
         """The part of a nested table for a target and a workload, and the name and arguments of the workload."""
         name, arguments = decode_workload_key(workload_key)

@@ -71,8 +71,7 @@ class StrAttrsDict:
 
     def get_int_list(self, key: str, default: Any = RequiredAttr()) -> Any:  # noqa: B008
         """The attribute as a list of integers."""
-        made = self.get_int_tuple(key, default)
-        return list(made) if isinstance(made, tuple) else made
+        return self._read(key, default, lambda value: [_whole(each) for each in _items(value)])
 
     def get_bool(self, key: str, default: Any = RequiredAttr()) -> Any:  # noqa: B008
         """The attribute as a truth value."""

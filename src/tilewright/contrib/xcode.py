@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tilewright.support.cbuild import CompilerError, write_beside
 
@@ -65,13 +67,27 @@ def compile_metal(
         return bytearray(Path(path_target or library).read_bytes())
 
 
-def compile_coreml(model: str | Path, model_name: str = "main", out_dir: str | Path = ".") -> None:
-    """Compiles a stored model of Core ML (a ``.mlmodel`` file) into ``out_dir/model_name.mlmodelc``."""
-    if not isinstance(model, (str, Path)):
+def compile_coreml(model: Any, model_name: str = "main", out_dir: str | Path = ".") -> str:
+    """Compiles a model of coremltools, or a stored one (the path of a ``.mlmodel`` file), into
+    ``out_dir/model_name.mlmodelc``, which is returned.
+
+    The description of a model of coremltools is replaced by the names of its inputs and outputs in JSON, where TVM's
+    runtime for Core ML looks for them.
+    """
+    if not isinstance(model, (str, Path)) and not hasattr(model, "save"):
         raise CompilerError(
-            f"compile_coreml takes the path of a .mlmodel file, not {type(model).__name__}: save the model first"
+            f"compile_coreml takes a model of coremltools or the path of a .mlmodel file, not {type(model).__name__}"
         )
+    compiled = Path(out_dir, f"{model_name}.mlmodelc")
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
-        copied = Path(folder, f"{model_name}.mlmodel")
-        copied.write_bytes(Path(model).read_bytes())
-        xcrun(["coremlc", "compile", str(copied), str(out_dir)])
+        stored = Path(folder, f"{model_name}.mlmodel")
+        if isinstance(model, (str, Path)):
+            stored.write_bytes(Path(model).read_bytes())
+        else:
+            names = {"inputs": list(model.input_description), "outputs": list(model.output_description)}
+            model.short_description = json.dumps(names)
+            model.save(str(stored))
+        said = xcrun(["coremlc", "compile", str(stored), str(out_dir)])
+    if not compiled.is_dir():
+        raise CompilerError(f"coremlc did not make {compiled}:\n{said}")
+    return str(compiled)

@@ -91,8 +91,8 @@ class Archive:
     target: str = ""
     """What the code was made for, as a target; empty where that is not known."""
 
-    def write(self, path: Path) -> None:
-        """Writes the archive: the same bytes for the same content."""
+    def members(self) -> dict[str, bytes]:
+        """The files of the archive by name, with a manifest that describes the others."""
         members = {f"lib{index}.o": code for index, code in enumerate(self.objects)}
         if self.imports:
             members[_IMPORTS] = self.imports
@@ -105,9 +105,12 @@ class Archive:
             "target": self.target,
             "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in members.items()},
         }
-        members = {_MANIFEST: json.dumps(manifest, indent=1).encode(), **members}
+        return {_MANIFEST: json.dumps(manifest, indent=1).encode(), **members}
+
+    def write(self, path: Path) -> None:
+        """Writes the archive: the same bytes for the same content."""
         with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
-            for name, content in members.items():
+            for name, content in self.members().items():
                 entry = tarfile.TarInfo(name)
                 entry.size = len(content)
                 archive.addfile(entry, io.BytesIO(content))

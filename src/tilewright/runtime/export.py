@@ -125,13 +125,29 @@ def export_library(
         collected.objects = [] if code is None else [code]
     if path.suffix == ".o" and fcompile is None:
         _export_object(collected, path, addons)
-    elif path.suffix == ".tar" and fcompile is None:
+    elif path.suffix == ".tar" or getattr(fcompile, "output_format", None) == "tar":
         archive = collected.archive()
         archive.objects += [Path(addon).read_bytes() for addon in addons or ()]
-        write_beside(path, archive.write)
+        if options:
+            kwargs = {**kwargs, "options": list(options)}
+        with tempfile.TemporaryDirectory(dir=workspace_dir) as folder:
+            _pack(archive, path, Path(folder), fcompile, kwargs)
     else:
         with tempfile.TemporaryDirectory(dir=workspace_dir) as folder:
             _export_shared(collected, path, Path(folder), fcompile, addons or (), options or (), kwargs)
+
+
+def _pack(
+    archive: Archive, path: Path, folder: Path, fcompile: Callable[..., Any] | None, kwargs: dict[str, Any]
+) -> None:
+    """Write an archive. An ``fcompile``, such as ``contrib.tar.tar``, is given the files that are in one."""
+    if fcompile is None:
+        write_beside(path, archive.write)
+        return
+    members = {folder / name: content for name, content in archive.members().items()}
+    for file, content in members.items():
+        file.write_bytes(content)
+    write_beside(path, lambda temporary: fcompile(str(temporary), [str(file) for file in members], **kwargs))
 
 
 def _export_object(collected: _Collected, path: Path, addons: Sequence[str] | None) -> None:

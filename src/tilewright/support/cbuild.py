@@ -163,7 +163,7 @@ def libinfo() -> dict[str, str]:
         "USE_OPENCL": "OFF",
         "USE_METAL": "OFF",
         "USE_VULKAN": "OFF",
-        "USE_RPC": "OFF",
+        "USE_RPC": "ON",
         "USE_GRAPH_EXECUTOR": "ON",
         "RUNTIME_LIBRARY": str(runtime_library()),
         "C_COMPILER": " ".join(find_compiler().command) if has_compiler() else "NOT-FOUND",

@@ -16,7 +16,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright.codegen import what_is_made
+from tilewright.contrib import cudnn
 from tilewright.runtime.device import Device, device
+from tilewright.runtime.external import cublas
 from tilewright.runtime.loading import enabled
 from tilewright.support.errors import TilewrightError
 from tilewright.support.options import targets_for_tests
@@ -48,26 +50,56 @@ def enabled_targets() -> list[tuple[str, Device]]:
     return [(name, device(Target(name).kind.name, 0)) for name in names if device_enabled(name)]
 
 
-def _decorate(marks: Sequence[Any], args: tuple[Any, ...]) -> Any:
-    """Marks on a test, or as a decorator where no test is given."""
+class Marks(list[Any]):
+    """Marks that belong together: a decorator, and what ``pytest.param(..., marks=...)`` and ``pytestmark`` take."""
 
-    def apply(function: Any) -> Any:
-        for mark in marks:
+    def __call__(self, function: Any) -> Any:
+        """The test with all of them."""
+        for mark in self:
             function = mark(function)
         return function
 
-    return apply(args[0]) if args else apply
+
+def _decorate(marks: Sequence[Any], args: tuple[Any, ...]) -> Any:
+    """A test with marks, or the marks where no test is given."""
+    return Marks(marks)(args[0]) if args else Marks(marks)
 
 
-def _requirement(name: str, available: Callable[[], bool], description: str) -> Callable[..., Any]:
-    """A decorator that skips a test where something is missing."""
+MARKS = {
+    "gpu": "uses a GPU where there is one",
+    "cuda": "needs an NVIDIA GPU",
+    "tensorcore": "needs an NVIDIA GPU with tensor cores",
+    "opencl": "needs OpenCL",
+    "rocm": "needs an AMD GPU",
+    "vulkan": "needs Vulkan",
+    "metal": "needs an Apple GPU",
+    "llvm": "needs LLVM",
+    "ethosn": "needs an Ethos-N",
+    "hexagon": "needs a Hexagon DSP",
+}
+"""The marks that the decorators put on tests, for ``pytest -m``, and what each says."""
+
+
+def register_marks(config: Any) -> None:
+    """Tell pytest the marks of the decorators, which it warns of otherwise."""
+    for name, meaning in MARKS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+def _requirement(
+    name: str, available: Callable[[], bool], description: str, *marked: str
+) -> Callable[..., Any]:
+    """A decorator that skips a test where something is missing, and marks it by these names."""
 
     def requires(*args: Any) -> Any:
-        mark = _pytest().mark.skipif(not available(), reason=f"{description} is not available")
-        return _decorate([mark], args)
+        marks = _pytest().mark
+        skip = marks.skipif(not available(), reason=f"{description} is not available")
+        return _decorate([*(getattr(marks, one) for one in marked), skip], args)
 
     requires.__name__ = requires.__qualname__ = name
     requires.__doc__ = f"Skip the test where {description} is not available."
+    if marked:
+        requires.__doc__ += f" Mark it for ``pytest -m``: {', '.join(marked)}."
     return requires
 
 
@@ -75,27 +107,43 @@ def _any_gpu() -> bool:
     return any(enabled(kind) for kind in _gpu_kinds())
 
 
+def _has_tensor_cores() -> bool:
+    """True if the first GPU is an NVIDIA one from compute capability 7.0 on."""
+    version = device("cuda", 0).compute_version if enabled("cuda") else None
+    return version is not None and int(version.partition(".")[0]) >= 7
+
+
+def _has_cudnn() -> bool:
+    return enabled("cuda") and cudnn.exists()
+
+
+def _has_cublas() -> bool:
+    return enabled("cuda") and cublas.is_available()
+
+
 def uses_gpu(*args: Any) -> Any:
-    """The test uses a GPU where there is one, and runs without one too."""
-    return _decorate([], args)
+    """The test uses a GPU where there is one, and runs without one too: it is marked ``gpu``, for ``pytest -m gpu``."""
+    return _decorate([_pytest().mark.gpu], args)
 
 
-requires_gpu = _requirement("requires_gpu", _any_gpu, "a GPU")
-requires_cuda = _requirement("requires_cuda", lambda: enabled("cuda"), "CUDA")
-requires_opencl = _requirement("requires_opencl", lambda: enabled("opencl"), "OpenCL")
-requires_rocm = _requirement("requires_rocm", lambda: enabled("rocm"), "ROCm")
-requires_metal = _requirement("requires_metal", lambda: enabled("metal"), "Metal")
-requires_vulkan = _requirement("requires_vulkan", lambda: enabled("vulkan"), "Vulkan")
-requires_llvm = _requirement("requires_llvm", lambda: enabled("llvm"), "LLVM")
-requires_hexagon = _requirement("requires_hexagon", lambda: enabled("hexagon"), "Hexagon")
-requires_nvptx = _requirement("requires_nvptx", lambda: enabled("nvptx"), "NVPTX")
-requires_tensorcore = _requirement("requires_tensorcore", lambda: enabled("cuda"), "a GPU with tensor cores")
-requires_cudagraph = _requirement("requires_cudagraph", lambda: enabled("cuda"), "CUDA graphs")
-requires_cudnn = _requirement("requires_cudnn", lambda: False, "cuDNN")
-requires_cublas = _requirement("requires_cublas", lambda: False, "cuBLAS")
+requires_gpu = _requirement("requires_gpu", _any_gpu, "a GPU", "gpu")
+requires_cuda = _requirement("requires_cuda", lambda: enabled("cuda"), "CUDA", "cuda", "gpu")
+requires_opencl = _requirement("requires_opencl", lambda: enabled("opencl"), "OpenCL", "opencl", "gpu")
+requires_rocm = _requirement("requires_rocm", lambda: enabled("rocm"), "ROCm", "rocm", "gpu")
+requires_metal = _requirement("requires_metal", lambda: enabled("metal"), "Metal", "metal", "gpu")
+requires_vulkan = _requirement("requires_vulkan", lambda: enabled("vulkan"), "Vulkan", "vulkan", "gpu")
+requires_llvm = _requirement("requires_llvm", lambda: enabled("llvm"), "LLVM", "llvm")
+requires_hexagon = _requirement("requires_hexagon", lambda: enabled("hexagon"), "Hexagon", "hexagon", "llvm")
+requires_nvptx = _requirement("requires_nvptx", lambda: enabled("nvptx"), "NVPTX", "llvm", "gpu")
+requires_tensorcore = _requirement(
+    "requires_tensorcore", _has_tensor_cores, "a GPU with tensor cores", "tensorcore", "gpu"
+)
+requires_cudagraph = _requirement("requires_cudagraph", lambda: enabled("cuda"), "CUDA graphs", "cuda", "gpu")
+requires_cudnn = _requirement("requires_cudnn", _has_cudnn, "cuDNN", "cuda", "gpu")
+requires_cublas = _requirement("requires_cublas", _has_cublas, "cuBLAS", "cuda", "gpu")
 requires_micro = _requirement("requires_micro", lambda: False, "the project interface of microcontrollers")
 requires_rpc = _requirement("requires_rpc", lambda: enabled("rpc"), "RPC")
-requires_ethosn = _requirement("requires_ethosn", lambda: False, "Ethos-N")
+requires_ethosn = _requirement("requires_ethosn", lambda: False, "Ethos-N", "ethosn")
 requires_cmsisnn = _requirement("requires_cmsisnn", lambda: False, "CMSIS-NN")
 
 

@@ -2,7 +2,8 @@
 
 A test that takes ``target`` or ``dev``, and does not choose targets itself, runs on every enabled target; the
 decorators ``exclude_targets`` and ``known_failing_targets`` exclude some, or expect them to fail. A test that chooses
-targets is skipped on those that cannot run. Fixtures of one ``parameters`` call vary together.
+targets is skipped on those that cannot run. Fixtures of one ``parameters`` call vary together. The marks that the
+decorators of ``tilewright.testing`` put on tests are registered: ``pytest -m cuda`` selects those that need CUDA.
 """
 
 from __future__ import annotations
@@ -13,9 +14,14 @@ import pytest
 
 from tilewright.runtime.device import Device, device
 from tilewright.target.target import Target
-from tilewright.testing.marks import EXCLUDED, FAILING, GROUP, enabled_targets, target_marks
+from tilewright.testing.marks import EXCLUDED, FAILING, GROUP, enabled_targets, register_marks, target_marks
 
 _target_to_requirement = target_marks
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The marks of ``requires_cuda`` and the other decorators, for ``--strict-markers``."""
+    register_marks(config)
 
 
 @pytest.fixture

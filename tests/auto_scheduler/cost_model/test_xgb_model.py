@@ -90,7 +90,11 @@ def test_nothing_to_save() -> None:
 
 def test_guesses_before_anything_is_measured() -> None:
     """Parallel and vectorized is guessed to be faster than neither; what makes no program is not guessed at."""
-    task = auto_scheduler.SearchTask(compute_dag=auto_scheduler.ComputeDAG(matmul(64, 64, 64)), target="llvm")
+    task = auto_scheduler.SearchTask(
+        compute_dag=auto_scheduler.ComputeDAG(matmul(64, 64, 64)),
+        target="llvm",
+        hardware_params=auto_scheduler.HardwareParams(num_cores=2),
+    )
     plain = task.compute_dag.get_init_state()
     better = plain.copy()
     i, j, k = better.stages[2].iters

@@ -10,6 +10,7 @@ import pytest
 
 import tilewright as tvm
 from tilewright import relay
+from tilewright.contrib import pipeline_executor
 from tilewright.relay.pipeline_executor import PipelineConfig, PipelineModule, build
 from tilewright.support.errors import TilewrightError
 
@@ -151,3 +152,26 @@ def test_wrong_use(tmp_path: Path) -> None:
         PipelineModule.load_library(tmp_path / "other.json")
     with pytest.raises(TilewrightError, match="at least one stage"):
         build({})
+
+
+def test_ends_of_the_pipeline_by_tvms_names() -> None:
+    """``pipe_input`` and ``pipe_output`` are what the configuration has under "input" and "output"; an output has a
+    number, as a number or as text."""
+    assert pipeline_executor.pipeline_executor_enabled() is True
+    module = stage(1, "a")
+    config = pipeline_executor.PipelineConfig()
+    config.pipe_input("x").connect(config[module]["input"]["a"])
+    config[module]["output"][0].connect(config.pipe_output(0))
+    assert config.pipe_input("x") is config["input"]["x"]
+    assert config.pipe_output("0") is config.pipe_output(0) is config["output"]["0"]
+    assert repr(config.pipe_output(0)) == "output 0 of the pipeline"
+    (described,) = config.get_config().values()
+    assert described["pipeline"]["output"] == [
+        {"output_idx": 0, "dependencies": [{"global_output_index": 0}]}
+    ]
+    made = PipelineModule(build(config))
+    data = np.full(SHAPE, 3, "float32")
+    made.run(x=data)
+    np.testing.assert_array_equal(made.get_output(timeout=60)[0], data + 1)
+    with pytest.raises(TilewrightError, match="'last' is not a number"):
+        config.pipe_output("last")

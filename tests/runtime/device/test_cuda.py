@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.conftest import traced
 
 from tilewright.support.cbuild import SOURCES, find_compiler, write_beside
 from tilewright.support.options import cache_dir
@@ -38,13 +39,13 @@ def mock_driver() -> Path:
     return output
 
 
-def test_on_the_simulated_driver() -> None:
+def test_on_the_simulated_driver(request: pytest.FixtureRequest) -> None:
     """Everything that a GPU is tested for holds there too, but for what needs PyTorch's CUDA or a clock."""
     environment = {**os.environ, "TILEWRIGHT_CUDA_DRIVER": str(mock_driver())}
     environment.pop("PYTEST_ADDOPTS", None)
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "gpu", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, str(FOLDER / "test_cuda_gpu.py")],
+        [*command, *traced(request.config), str(FOLDER / "test_cuda_gpu.py")],
         env=environment,
         cwd=ROOT,
         capture_output=True,

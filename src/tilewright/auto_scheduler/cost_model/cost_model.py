@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,7 +48,11 @@ class RandomModel(CostModel):
 
 
 def random_fill_float(size: int, return_ptr: Any) -> None:
-    """Fill an array with random numbers between 0 and 1."""
+    """Fill an array of float32, or memory given by its address or a pointer of ctypes, with random numbers between 0
+    and 1."""
+    if not isinstance(return_ptr, np.ndarray):
+        pointer = ctypes.cast(return_ptr, ctypes.POINTER(ctypes.c_float))
+        return_ptr = np.ctypeslib.as_array(pointer, shape=(size,))
     return_ptr[:size] = np.random.default_rng().random(size, dtype=np.float32)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from tilewright.autotvm.measure.measure import Builder, MeasureErrorNo, MeasureInput, MeasureResult
 from tilewright.compile import build, get_binds, lower
+from tilewright.contrib.utils import TempDirectory
 from tilewright.ir.module import IRModule
 from tilewright.search.measure import Argument, BuildJob, Built, arguments_of, build_all
 from tilewright.support.errors import TilewrightError
@@ -45,7 +44,7 @@ class LocalBuilder(Builder):
         if isinstance(build_func, str) and build_func not in _KNOWN:
             raise TilewrightError(f"unknown build_func {build_func!r}: it is 'default', or a function")
         self.build_func = build_func
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: TempDirectory | None = None
 
     def build(self, measure_inputs: Sequence[MeasureInput]) -> list[Any]:
         """Build each input; what cannot be instantiated is a failed result at once."""
@@ -78,11 +77,11 @@ class LocalBuilder(Builder):
     ) -> BuildResult:
         """The program as a library that the user's function makes."""
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="tilewright-autotvm-")
+            self._folder = TempDirectory()
         with measured.target:
             module = build(schedule, tensors, target=measured.target)
         suffix = getattr(self.build_func, "output_format", "so")
-        path = Path(self._folder.name) / f"candidate_{time.monotonic_ns()}.{suffix}"
+        path = self._folder / f"candidate_{time.monotonic_ns()}.{suffix}"
         assert callable(self.build_func)
         module.export_library(str(path), fcompile=self.build_func)
         return BuildResult(str(path), _described(given), None, time.monotonic() - starts)

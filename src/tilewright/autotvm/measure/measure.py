@@ -69,6 +69,7 @@ class Builder(ABC):
     @abstractmethod
     def build(self, measure_inputs: Sequence[MeasureInput]) -> list[Any]:
         """One build result for each input, or a ``MeasureResult`` that says why there is none."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it builds")
 
 
 class Runner(ABC):
@@ -92,3 +93,4 @@ class Runner(ABC):
         self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[Any]
     ) -> list[MeasureResult]:
         """One result for each input."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it runs programs")

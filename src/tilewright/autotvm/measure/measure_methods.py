@@ -26,6 +26,9 @@ from tilewright.target.target import Target
 
 logger = logging.getLogger("autotvm")
 
+_FLUSH = "cache_flush_cpu_non_first_arg"
+"""The function of the runtime that empties the caches before each call."""
+
 
 class MeasuringRunner(Runner):
     """What runners have in common: how often a candidate is measured, on what, and where jobs go.
@@ -296,10 +299,10 @@ def _run_loaded(
                 for shape, dtype in build_result.arg_info
             ]
             arguments = [ndarray.array(_as_array(value), where) for value in given]
-            timer = module.time_evaluator(
-                module.entry_name, where, options.number, options.repeat, options.min_repeat_ms
-            )
+            limits = (options.number, options.repeat, options.min_repeat_ms, _FLUSH if options.flush else "")
+            timer = module.time_evaluator(module.entry_name, where, *limits)
             costs = tuple(timer(*arguments).results)
+            time.sleep(options.cooldown)
     except (TilewrightError, OSError) as problem:
         return MeasureResult(
             (problem,), MeasureErrorNo.RUNTIME_DEVICE, time.monotonic() - starts, time.time()
@@ -323,7 +326,13 @@ def run_through_rpc(
     if remote_kwargs:
         if isinstance(build_result, MeasureResult):
             return build_result
-        options = RunOptions(number=number, repeat=repeat, min_repeat_ms=min_repeat_ms)
+        options = RunOptions(
+            number=number,
+            repeat=repeat,
+            min_repeat_ms=min_repeat_ms,
+            flush=enable_cpu_cache_flush,
+            cooldown=cooldown_interval,
+        )
         return _run_loaded(measure_input, build_result, options, ref_input, module_loader, remote_kwargs)
     return run_locally(
         measure_input,

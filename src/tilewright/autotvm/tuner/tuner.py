@@ -35,10 +35,12 @@ class Tuner(ABC):
     @abstractmethod
     def has_next(self) -> bool:
         """True if there are configurations left to propose."""
+        raise NotImplementedError(f"{type(self).__name__} does not say if it has configurations left")
 
     @abstractmethod
     def next_batch(self, batch_size: int) -> list[Any]:
         """Configurations to measure next, at most so many."""
+        raise NotImplementedError(f"{type(self).__name__} does not propose configurations")
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         """Learn from measurements."""

@@ -17,6 +17,7 @@ from typing import Any
 from tilewright.runtime.failure import failure
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.registry import register_func
+from tilewright.support.errors import RuntimeFailure
 
 _NAMES = tuple(f"libcublas.so.{version}" for version in (13, 12, 11))
 _TYPES = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 14, "int8": 3, "int32": 10}
@@ -50,6 +51,15 @@ def _library() -> tuple[ctypes.CDLL, c_void_p]:
     if status:
         raise failure("RuntimeError", f"cuBLAS cannot start (status {status}): is there an NVIDIA GPU?")
     return made, handle
+
+
+def is_available() -> bool:
+    """True if cuBLAS can be loaded and finds a GPU."""
+    try:
+        _library()
+    except (OSError, RuntimeFailure):
+        return False
+    return True
 
 
 def product(left: NDArray, right: NDArray, result: NDArray, flags: tuple[bool, bool]) -> None:

@@ -34,10 +34,11 @@ from tilewright.relay.frontend.tflite.node import LiteNode
 from tilewright.relay.frontend.tflite.quantization import (
     activated,
     activation_limits,
-    dequantized,
     is_quantized,
     parameters,
+    quantization_of,
     quantized,
+    scaled,
 )
 from tilewright.relay.frontend.tflite.registry import converted_names
 from tilewright.relay.frontend.tflite.schema import ACTIVATIONS, TENSOR_TYPES
@@ -190,7 +191,8 @@ class OperatorConverter(OperatorMethods):
 
     def has_expr(self, input_tensor_idx: int) -> bool:
         """True if a tensor is computed or an input, not held by the model."""
-        return input_tensor_idx in self._current().graph.values
+        graph = self._current().graph
+        return input_tensor_idx in graph.values and graph.subgraph.tensors[input_tensor_idx].value is None
 
     def get_expr(self, input_tensor_idx: int) -> Expr:
         """The expression of a tensor."""
@@ -268,5 +270,5 @@ class OperatorConverter(OperatorMethods):
         return quantized(self._current(), expr, tensor_to_quantize.known())
 
     def dequantize(self, expr: Expr, tensor: TensorWrapper) -> Expr:
-        """The integers of a tensor as numbers."""
-        return dequantized(self._current(), expr, tensor.known())
+        """An expression of integers as the numbers that those of a tensor stand for."""
+        return scaled(expr, quantization_of(self._current(), tensor.known()))

@@ -49,8 +49,13 @@ def dequantized(node: LiteNode, data: Expr, tensor: Tensor) -> Expr:
         scale, zero = of.scale.reshape(shape if shape else ()), of.zero_point.reshape(shape if shape else ())
         numbers = (tensor.value.astype("float32") - zero.astype("float32")) * scale
         return node.scope.stored(tensor.name, numbers.astype("float32"))
-    scale_of, zero_of = parameters(of)
-    return relay.qnn.op.dequantize(data, scale_of, zero_of, axis=of.axis if of.per_channel else -1)
+    return scaled(data, of)
+
+
+def scaled(data: Expr, of: Quantization) -> Expr:
+    """Any integers as the numbers that those of a tensor stand for."""
+    scale, zero = parameters(of)
+    return relay.qnn.op.dequantize(data, scale, zero, axis=of.axis if of.per_channel else -1)
 
 
 def quantized(node: LiteNode, data: Expr, tensor: Tensor) -> Expr:
