@@ -30,7 +30,7 @@ def made_up(vector_bits: int) -> MeasuredCPU:
         fma_latency=2.6e-9,
         panel_bytes=48.04e9,
         dispatch_seconds=3e-6,
-        levels=(LevelRate("L2", 60e9, 240e9), LevelRate("memory", 12e9, 32e9)),
+        levels=(LevelRate("L2", 60e9, 240e9), LevelRate("L3", 30e9, 80e9), LevelRate("memory", 12e9, 32e9)),
     )
 
 
@@ -44,6 +44,7 @@ def test_costs_come_from_the_measurement(folder):
     assert path.is_relative_to(folder / FOLDER) and kept_measurement() == measured
     after = describe_cpu("llvm")
     assert (after.l2_bytes_per_cycle, after.memory_bytes_per_cycle) == (24.0, 4.0)
+    assert (before.l3_bytes_per_cycle, after.l3_bytes_per_cycle) == (12, 10)
     assert after.parallel_work == pytest.approx(6000 * before.lanes(32), rel=0.05)
     assert (measured.fma_units, measured.fma_latency_cycles) == (3, 5)
     if before.name in MODELS[before.family]:

@@ -65,8 +65,8 @@ class CPUDescription:
 
     The rest are costs: those of a typical server, or of this machine where ``tilewright doctor --measure`` measured it.
     ``l2_bytes_per_cycle`` is the rate at which a loop of multiply-adds streams from L2, ``memory_bytes_per_cycle`` what
-    a core gets from beyond L2 while it computes. Below ``parallel_work`` operations, a loop is not worth a parallel
-    region, which costs about a microsecond.
+    a core gets from beyond L2 while it computes, ``l3_bytes_per_cycle`` what it gets of that where L3 has it. Below
+    ``parallel_work`` operations, a loop is not worth a parallel region, which costs about a microsecond.
     """
 
     family: str
@@ -85,6 +85,7 @@ class CPUDescription:
     cores: int
     l2_bytes_per_cycle: float = 16.0
     memory_bytes_per_cycle: float = 6.0
+    l3_bytes_per_cycle: float = 12.0
     parallel_work: int = 65_536
 
     def lanes(self, bits: int) -> int:
@@ -194,6 +195,7 @@ def _with_costs(described: CPUDescription, measured: MeasuredCPU, is_known: bool
         described,
         l2_bytes_per_cycle=measured.l2_bytes_per_cycle,
         memory_bytes_per_cycle=measured.memory_bytes_per_cycle,
+        l3_bytes_per_cycle=measured.l3_bytes_per_cycle,
         parallel_work=measured.parallel_work,
     )
 

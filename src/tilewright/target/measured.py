@@ -74,7 +74,15 @@ class MeasuredCPU:
     @property
     def memory_bytes_per_cycle(self) -> float:
         """Bytes that each core gets from memory in a cycle while all of them read."""
-        return _rounded(self.levels[-1].all_cores / self.cores / self.cycles_per_second)
+        return self._bytes_per_cycle(self.levels[-1])
+
+    @property
+    def l3_bytes_per_cycle(self) -> float:
+        """Bytes that each core gets from L3 in a cycle while all of them read; from memory where there is no L3."""
+        return self._bytes_per_cycle(next((one for one in self.levels if one.level == "L3"), self.levels[-1]))
+
+    def _bytes_per_cycle(self, level: LevelRate) -> float:
+        return _rounded(level.all_cores / self.cores / self.cycles_per_second)
 
     @property
     def parallel_work(self) -> int:

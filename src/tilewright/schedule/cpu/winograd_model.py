@@ -23,8 +23,6 @@ BETTER: Final = 1.15
 LARGEST_WEIGHTS: Final = 32 << 20
 """Bytes of a layer's transformed weights with any but the smallest tiles, which do not even double them: a model has
 many such layers, and is not to need much more memory so."""
-L3_RATE: Final = 2
-"""How many times as fast as from memory L3 gives what was read before: 115 GB/s against 58 on one core of Zen 5."""
 WORTH_IT: Final = 1.2
 """How much faster than the direct convolution Winograd must be predicted to be."""
 
@@ -161,7 +159,7 @@ def _cycles(cpu: CPUDescription, convolution: Convolution, tile: int, blocks: Bl
     # weights in memory that L3 holds.
     fits = weight_bytes + input_bytes + group_bytes <= cache
     again = 0 if fits else row_blocks - 1
-    traffic = weight_bytes * (1 + again / (L3_RATE if weight_bytes <= cpu.l3_bytes else 1))
+    traffic = weight_bytes * (1 + (0 if weight_bytes <= cpu.l3_bytes else again))
     if blocks.inputs_first:
         traffic += input_bytes * row_blocks * (2 + (groups if input_bytes > cache // 2 else 1))
     elif input_bytes > cache // 2:
@@ -169,6 +167,8 @@ def _cycles(cpu: CPUDescription, convolution: Convolution, tile: int, blocks: Bl
     if group_bytes > cache // 4:
         traffic += 2 * group_bytes * row_blocks * groups
     cycles += traffic / cpu.memory_bytes_per_cycle
+    if weight_bytes <= cpu.l3_bytes:
+        cycles += weight_bytes * again / max(cpu.l3_bytes_per_cycle, cpu.memory_bytes_per_cycle)
     units = row_blocks * (groups if blocks.inputs_first else 1)
     return cycles * -(-units // cpu.cores) / units
 
