@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tilewright.compile import cache
+from tilewright.compile.build import host_of
 from tilewright.compile.unit import compile_parts, split
 from tilewright.compile.units import context_from_json, context_to_json
 from tilewright.compile.workers import Failed, Outcome, WorkerPool, can_fork
@@ -36,11 +37,17 @@ _MOST_KEPT_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class BuildJob:
-    """A candidate: its lowered loops, or what makes them (called in a fork where possible), and where they run."""
+    """A candidate: its lowered loops, or what makes them (called in a fork where possible), and where they run: by
+    default, with the host that a build of them would have."""
 
     loops: IRModule | Callable[[], IRModule]
     target: Target
     host: Target | None = None
+
+    @property
+    def launching(self) -> Target:
+        """The target of the code that launches the candidate."""
+        return host_of([self.target], self.host)
 
 
 class Builders(ABC):
@@ -126,7 +133,7 @@ def _build(job: BuildJob) -> bytes:
     try:
         loops = job.loops if isinstance(job.loops, IRModule) else job.loops()
         kind = ErrorKind.COMPILE_HOST
-        parts = split({job.target: loops}, job.target if job.host is None else job.host)
+        parts = split({job.target: loops}, job.launching)
         digest = parts.digest()
         if digest in _kept:
             return _answer(b"", digest=digest, seconds=time.monotonic() - starts)
@@ -217,8 +224,7 @@ def payloads_of(
             spent = time.monotonic() - starts
             failed[number] = Built(None, spent, "", ErrorKind.INSTANTIATION_ERROR, message)
             continue
-        host = job.target if job.host is None else job.host
-        said = [str(resolve(job.target)), str(resolve(host)), context, memory, loops]
+        said = [str(resolve(job.target)), str(resolve(job.launching)), context, memory, loops]
         payloads[number] = json.dumps(said).encode()
     return payloads, failed
 

@@ -54,6 +54,7 @@ static bool has_entry(const char* text, const char* name) {
 FUNCTION(cuModuleLoadDataEx, CUmodule* module, const void* image, unsigned int count, int* options, void** values) {
   BEGIN
   const char* text = image;
+  while (text[0] == '\n' || strncmp(text, "//", 2) == 0) text += strcspn(text, "\n") + 1;
   if (strncmp(text, ".version", 8) != 0 || strstr(text, "nonsense") != NULL) {
     char* log = NULL;
     size_t size = 0;

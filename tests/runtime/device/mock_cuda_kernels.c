@@ -78,6 +78,12 @@ static bool crash(const MockLaunch* launch) {
   return false;
 }
 
+/* The candidate of a tuner, which is measured and not checked. */
+static bool candidate(const MockLaunch* launch) {
+  (void)launch;
+  return true;
+}
+
 const MockKernel mock_kernels[] = {
     {"add_one", {8, 8, 8}, 0, 16, add_one},
     {"add", {8, 8, 8}, 0, 16, add},
@@ -89,5 +95,7 @@ const MockKernel mock_kernels[] = {
     {"tma_copy", {8, 128, 4, 4}, 1032, 24, tma_copy},
     {"cluster_size", {8}, 0, 16, cluster_size},
     {"crash", {0}, 0, 8, crash},
+    {"default_function_kernel0", {8, 8, 8}, 0, 32, candidate},
+    {"main_kernel0", {8, 8, 8}, 0, 32, candidate},
     {NULL, {0}, 0, 0, NULL},
 };

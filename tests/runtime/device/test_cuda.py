@@ -45,7 +45,12 @@ def test_on_the_simulated_driver(request: pytest.FixtureRequest) -> None:
     environment.pop("PYTEST_ADDOPTS", None)
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "gpu", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, *traced(request.config), str(FOLDER / "test_cuda_gpu.py")],
+        [
+            *command,
+            *traced(request.config),
+            str(FOLDER / "test_cuda_gpu.py"),
+            "tests/search/test_measure_on_gpu.py",
+        ],
         env=environment,
         cwd=ROOT,
         capture_output=True,
