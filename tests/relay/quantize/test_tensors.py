@@ -7,6 +7,8 @@ import tilewright as tvm
 from tilewright import relay
 from tilewright.relay.quantize import Study
 from tilewright.relay.quantize.layers import find_layers, prepared
+from tilewright.relay.quantize.scheme import activation
+from tilewright.relay.quantize.statistics import Statistics
 from tilewright.relay.quantize.tensors import Tensors
 
 GENERATOR = np.random.default_rng(8)
@@ -136,3 +138,36 @@ def test_layers_that_stay_in_floats():
     assert tensors.layers[-1].data in everything - without_last
     assert tensors.layers[-2].result in everything - without_last
     assert tensors.rounded([]) == (set(), set())
+
+
+def test_ranges_for_activations():
+    """A tensor that only a SiLU reads is rounded for what the SiLU makes of it; others for themselves."""
+    tensors = tensors_of(squeeze_and_excite)
+    silu, weight, last = (tensors.layers[place].result for place in (0, 1, 2))
+    numbers = np.linspace(-9, 9, 5)
+    np.testing.assert_allclose(
+        tensors.function_of(silu)(numbers), numbers / (1 + np.exp(-numbers)), atol=1e-6
+    )
+    np.testing.assert_allclose(tensors.function_of(weight)(numbers), 1 / (1 + np.exp(-numbers)), atol=1e-6)
+    assert tensors.function_of(last) is None and tensors.function_of(tensors.layers[0].data) is None
+    others = tensors_of(residual)
+    assert all(others.function_of(one) is None for one in others.sources())
+
+    found = Statistics()
+    found.add(np.linspace(-12, 12, 4801).astype("float32"))
+    plain, chosen = activation(found, "mse"), activation(found, "mse", function=tensors.function_of(silu))
+
+    def least(affine):
+        return -affine.zero * affine.scale
+
+    def error(affine):
+        values = np.linspace(-12, 12, 4801)
+        made = np.clip(np.rint(values / affine.scale) + affine.zero, 0, 255) - affine.zero
+        return np.square(
+            tensors.function_of(silu)(made * affine.scale) - tensors.function_of(silu)(values)
+        ).mean()
+
+    assert least(plain) < -11 and -9 < least(chosen) < -4
+    assert error(chosen) < 0.7 * error(plain)
+    minmax = activation(found, "minmax", function=tensors.function_of(silu))
+    assert minmax == activation(found, "minmax")

@@ -166,8 +166,10 @@ class Study:
                 each[self.tensors.group(source)].add(value)
         if not self.samples:
             raise ModelError("there are no samples to measure the model on")
+        functions = {one: self.tensors.function_of(one) for one in sources}
         self.tensors.affines = {
-            group: activation(found, self.method, self.symmetric) for group, found in each.items()
+            group: activation(found, self.method, self.symmetric, functions.get(group))
+            for group, found in each.items()
         }
         for layer in self.layers:
             data = self.tensors.affine(layer.data)

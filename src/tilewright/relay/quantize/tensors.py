@@ -15,17 +15,20 @@ import heapq
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.functor import post_order
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
-from tilewright.relay.expr import Call, Constant, Tuple, Var
+from tilewright.relay.expr import Call, Constant, Tuple, Var, const
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
+from tilewright.relay.interpreter import Interpreter
 from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.quantize.layers import Layer, uses_of
 from tilewright.relay.quantize.rules import operator
-from tilewright.relay.quantize.scheme import Affine
+from tilewright.relay.quantize.scheme import Affine, Array, ElementFunction
 
 MOVING: Final = frozenset(
     {
@@ -48,11 +51,11 @@ class Tensors:
     its integers stand for; it is filled in once they have been measured."""
 
     def __init__(self, main: Function, layers: Sequence[Layer]) -> None:
-        order = post_order(main.body)
-        self.places = {expr: place for place, expr in enumerate(order)}
+        self.order: list[Any] = list(post_order(main.body))
+        self.places = {expr: place for place, expr in enumerate(self.order)}
         self.uses = uses_of(main.body)
         self.layers = list(layers)
-        self.results = {one.result: one for one in layers}
+        self.results: dict[RelayExpr, Layer] = {one.result: one for one in layers}
         self.affines: dict[RelayExpr, Affine] = {}
         self.found: dict[frozenset[str], tuple[set[RelayExpr], set[RelayExpr]]] = {}
         self.parents: dict[RelayExpr, RelayExpr] = {}
@@ -75,6 +78,34 @@ class Tensors:
         found, _ = self.rounded({one.name for one in self.layers})
         return sorted((one for one in found if not moved_by(one)), key=self.places.__getitem__)
 
+    def function_of(self, source: RelayExpr) -> ElementFunction | None:
+        """What is computed from each element of a rounded tensor, if that is all that the tensor is used for."""
+        wanted, _ = self.rounded({one.name for one in self.layers})
+        reached: dict[RelayExpr, None] = {source: None}
+        pending = [self.places[one] for one in self.uses[source] if one is not None]
+        heapq.heapify(pending)
+        while pending:
+            expr = self.order[heapq.heappop(pending)]
+            if expr in reached or not _is_elementwise(expr) or not _is_of(expr, reached):
+                continue
+            reached[expr] = None
+            if expr not in wanted:
+                for user in self.uses[expr]:
+                    if user is not None:
+                        heapq.heappush(pending, self.places[user])
+        ends = [one for one in reached if any(user not in reached for user in self.uses[one])]
+        if len(ends) != 1 or ends[0] is source:
+            return None
+        calls: list[Any] = list(reached)[1:]
+
+        def function(values: Array) -> Array:
+            made: dict[RelayExpr, RelayExpr] = {source: const(values.astype(np.float32))}
+            for one in calls:
+                made[one] = Call(one.op, [made.get(argument, argument) for argument in one.args], one.attrs)
+            return np.asarray(Interpreter().run(made[ends[0]]), np.float64)
+
+        return function if function(np.zeros(2)).shape == (2,) else None
+
     def rounded(self, chosen: Collection[str]) -> tuple[set[RelayExpr], set[RelayExpr]]:
         """The tensors that are rounded where these layers are quantised, and the calls on the way to them that read
         rounded tensors."""
@@ -87,7 +118,6 @@ class Tensors:
         wanted: set[RelayExpr] = set()
         inside: set[RelayExpr] = set()
         pending: list[int] = []
-        order = list(self.places)
 
         def want(tensors: Iterable[RelayExpr]) -> None:
             for expr in tensors:
@@ -97,7 +127,7 @@ class Tensors:
 
         want(one.data for one in self.layers if one.name in chosen)
         while pending:
-            expr = order[-heapq.heappop(pending)]
+            expr = self.order[-heapq.heappop(pending)]
             operands, calls = self._operands(expr, chosen)
             inside |= calls
             want(operands)
@@ -131,18 +161,17 @@ class Tensors:
 
     def _region(self, root: RelayExpr) -> tuple[set[RelayExpr], list[RelayExpr]]:
         """The elementwise calls that are needed for one tensor only, and the tensors that they read."""
-        order = list(self.places)
         region: set[RelayExpr] = set()
         leaves: list[RelayExpr] = []
         pending, seen = [-self.places[root]], {root}
         while pending:
-            expr = order[-heapq.heappop(pending)]
+            expr = self.order[-heapq.heappop(pending)]
             ours = expr is root or all(user in region for user in self.uses[expr])
             if not (ours and expr not in self.results and _is_elementwise(expr)):
                 leaves.append(expr)
                 continue
             region.add(expr)
-            for argument in expr.args:  # type: ignore[attr-defined]
+            for argument in expr.args:
                 if argument not in seen and not isinstance(argument, Constant):
                     seen.add(argument)
                     heapq.heappush(pending, -self.places[argument])
@@ -177,6 +206,13 @@ def _is_elementwise(expr: RelayExpr) -> bool:
         return False
     pure = not expr.op.get_attr("TOpIsStateful") and "." not in expr.op.name.removeprefix("nn.")
     return pure and expr.op.get_attr("TOpPattern") in _ELEMENTWISE
+
+
+def _is_of(call: Any, known: Collection[RelayExpr]) -> bool:
+    """True if everything that a call reads is known, or one number."""
+    return all(
+        one in known or (isinstance(one, Constant) and one.data.numpy().size == 1) for one in call.args
+    )
 
 
 class TensorRewriter(ExprMutator):
