@@ -60,6 +60,12 @@ def convolution() -> relay.Expr:
     return quantized(relay.nn.relu(relay.nn.bias_add(made, bias(5))), 0.2, -128)
 
 
+def clipped(most: float) -> relay.Expr:
+    """A convolution whose result is between zero and a bound, with integers up to six."""
+    made = relay.nn.conv2d(real("x", IMAGE), weights((5, 4, 3, 3)), **CONVOLUTION)
+    return quantized(relay.clip(relay.nn.bias_add(made, bias(5)), 0.0, most), 6 / 255, -128)
+
+
 def transposed() -> relay.Expr:
     """Windows that do not overlap."""
     made = relay.nn.conv2d_transpose(
@@ -70,6 +76,10 @@ def transposed() -> relay.Expr:
 
 INTEGERS: dict[str, tuple[Callable[[], relay.Expr], tuple[str, ...]]] = {
     "convolution": (convolution, ("qnn.conv2d", "nn.bias_add", "qnn.requantize")),
+    "bounds that integers have as well": (
+        lambda: clipped(6.0),
+        ("qnn.conv2d", "nn.bias_add", "qnn.requantize"),
+    ),
     "transposed convolution": (
         transposed,
         (
@@ -160,6 +170,7 @@ REAL: dict[str, Callable[[], relay.Expr]] = {
     "joined of two scales": lambda: quantized(
         relay.concatenate([real("x", (2, 3)), real("y", (2, 3), 0.1)], 1)
     ),
+    "bounds within what integers reach": lambda: clipped(5.0),
     "another scale": lambda: quantized(real("x", (3, 4)), 0.1),
     "a border that is not zero": lambda: quantized(relay.nn.pad(real("x", (3, 4)), ((1, 1), (0, 0)), 0.3)),
     "a bias of another scale": lambda: quantized(

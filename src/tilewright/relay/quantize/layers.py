@@ -86,7 +86,7 @@ def prepared(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule
         )(bound)
     made = infer_module(made)
     main = made["main"]
-    body = _Biases(_uses(main.body)).visit(main.body)
+    body = _Biases(uses_of(main.body)).visit(main.body)
     return infer_module(with_main(made, main.replace(body=body)))
 
 
@@ -107,7 +107,7 @@ def _is_narrow_product(expr: Any) -> bool:
 
 def find_layers(main: Function) -> list[Layer]:
     """The layers of a prepared model, in the order in which they run."""
-    uses = _uses(main.body)
+    uses = uses_of(main.body)
     found: list[Layer] = []
     names: dict[str, int] = {}
     for expr in post_order(main.body):
@@ -116,6 +116,8 @@ def find_layers(main: Function) -> list[Layer]:
         axes = _axes(expr)
         weight = expr.args[1]
         if axes is None or not isinstance(weight, Constant) or str(weight.data.dtype) != "float32":
+            continue
+        if isinstance(expr.args[0], Constant):
             continue
         users = uses.get(expr, [])
         only = users[0] if len(users) == 1 else None
@@ -150,7 +152,7 @@ def _axes(product: Call) -> tuple[int, int] | None:
     return attrs.kernel_layout.find("O"), layout.find("C")
 
 
-def _uses(body: RelayExpr) -> dict[RelayExpr, list[Call]]:
+def uses_of(body: RelayExpr) -> dict[RelayExpr, list[Call]]:
     """The calls that read each expression; anything else that does counts as None."""
     found: dict[RelayExpr, list[Any]] = {body: [None]}
     for expr in post_order(body):

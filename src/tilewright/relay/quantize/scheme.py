@@ -18,6 +18,9 @@ from tilewright.relay.quantize.statistics import (
 
 Array = np.ndarray[Any, Any]
 
+ElementFunction = Callable[[Array], Array]
+"""What becomes of each number of an array."""
+
 METHODS: Final[dict[str, Callable[[Statistics], float]]] = {
     "mse": least_squares,
     "minmax": lambda found: found.largest,
@@ -45,19 +48,50 @@ class Affine:
         return int(kind.min), int(kind.max)
 
 
-def activation(found: Statistics, method: str, symmetric: bool = False) -> Affine:
-    """The integers of a tensor: int8 around zero, or uint8 with a zero point."""
+def activation(
+    found: Statistics, method: str, symmetric: bool = False, function: ElementFunction | None = None
+) -> Affine:
+    """The integers of a tensor: int8 around zero, or uint8 with a zero point. ``mse`` chooses their range for the
+    results of a ``function``, where each element is only used as its argument."""
     threshold = METHODS[method](found)
     if symmetric:
         scale = threshold / (128.0 if method == "power2" else 127.0)
         return Affine(_float32(scale), 0, "int8")
-    # Zero is an integer: padding and ReLU are exact.
+    if method == "mse" and function is not None and found.limit:
+        return _for_function(found, function)
     least, most = max(min(found.least, 0.0), -threshold), min(max(found.most, 0.0), threshold)
+    return _between(least, most, method == "power2")
+
+
+def _between(least: float, most: float, power_of_two_only: bool = False) -> Affine:
+    """uint8 for a range that has zero in it, which is an integer then: padding and ReLU are exact."""
     scale = (most - least) / 255.0
-    if method == "power2":
+    if power_of_two_only:
         scale = power_of_two(scale)
     scale = _float32(scale)
     return Affine(scale, int(np.clip(round(-least / scale), 0, 255)), "uint8")
+
+
+def _for_function(found: Statistics, function: ElementFunction) -> Affine:
+    """The range with the least squared error of a function's results: where a SiLU or a sigmoid is flat, no levels are
+    spent. Each end is moved while the other one stays."""
+    seen = np.flatnonzero(found.counts)
+    values, counts = found.centres[seen], found.counts[seen]
+    exact = function(values)
+    ends = [min(found.least, 0.0), max(found.most, 0.0)]
+    best, chosen = np.inf, _between(ends[0], ends[1])
+    for place in (0, 1, 0, 1):
+        largest = ends[place]
+        for share in np.geomspace(1.0, 1 / 16, 24):
+            tried = [*ends]
+            tried[place] = largest * share
+            affine = _between(tried[0], tried[1])
+            integers = np.clip(np.rint(values / affine.scale) + affine.zero, 0, 255).astype(np.int64)
+            made = function((np.arange(256) - affine.zero) * affine.scale)[integers]
+            error = float((counts * (made - exact) ** 2).sum())
+            if error < best:
+                best, chosen, ends[place] = error, affine, tried[place]
+    return chosen
 
 
 def _float32(scale: float) -> float:

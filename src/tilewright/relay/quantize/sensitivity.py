@@ -62,7 +62,7 @@ def sensitivities(simulation: Simulation, samples: Iterable[Sample]) -> dict[str
         simulation.switch(())
         exact, outputs = simulation.run(sample)
         for place, layer in enumerate(layers):
-            simulation.switch([layer.name])
+            simulation.switch([layer.name], between=False)
             made, results = simulation.run(sample)
             one = found[layer.name]
             one.layer.add(exact[place], made[place])

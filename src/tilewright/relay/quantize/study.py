@@ -18,13 +18,14 @@ import numpy as np
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.relay.expr import Tuple
-from tilewright.relay.quantize.dialect import HALF, LayerScheme, quantised_module, source_of
+from tilewright.relay.quantize.dialect import HALF, LayerScheme, quantised_module
 from tilewright.relay.quantize.layers import Layer, find_layers, is_quantised, prepared
 from tilewright.relay.quantize.observe import Array, Observed, Sample
 from tilewright.relay.quantize.scheme import METHODS, activation, weights
 from tilewright.relay.quantize.sensitivity import Error, Sensitivity, errors_along, first_jump, sensitivities
 from tilewright.relay.quantize.simulation import Simulation
 from tilewright.relay.quantize.statistics import Statistics
+from tilewright.relay.quantize.tensors import Tensors
 from tilewright.support.errors import ModelError
 from tilewright.support.suggestions import did_you_mean
 
@@ -147,27 +148,31 @@ class Study:
             raise ModelError(
                 "the model has nothing to quantise: no convolution or matrix product in float32 with constant weights"
             )
-        self.statistics: dict[RelayExpr, Statistics] = {}
+        self.tensors = Tensors(self.main, self.layers)
         self.schemes: dict[str, LayerScheme] = {}
         self.samples = 0
 
     def measure(self, samples: Iterable[Sample]) -> None:
         """Run the model on the data, and choose scales. Samples are read one by one, and none is kept."""
-        sources = list(dict.fromkeys(source_of(one.data) for one in self.layers))
+        sources = self.tensors.sources()
         self.report("compiling the model to measure it")
         program = Observed(self.main.params, sources)
-        each = [Statistics() for _ in sources]
+        each = {self.tensors.group(one): Statistics() for one in sources}
         self.samples = 0
         for values in program.runs(samples):
             self.samples += 1
             self.report(f"measuring: sample {self.samples}")
-            for found, value in zip(each, values, strict=True):
-                found.add(value)
+            for source, value in zip(sources, values, strict=True):
+                each[self.tensors.group(source)].add(value)
         if not self.samples:
             raise ModelError("there are no samples to measure the model on")
-        self.statistics = dict(zip(sources, each, strict=True))
+        functions = {one: self.tensors.function_of(one) for one in sources}
+        self.tensors.affines = {
+            group: activation(found, self.method, self.symmetric, functions.get(group))
+            for group, found in each.items()
+        }
         for layer in self.layers:
-            data = activation(self.statistics[source_of(layer.data)], self.method, self.symmetric)
+            data = self.tensors.affine(layer.data)
             value = layer.weight.data.numpy()
             weight = weights(value, layer.weight_axis, self.method, self.per_channel)
             self.schemes[layer.name] = LayerScheme(data, weight)
@@ -191,7 +196,7 @@ class Study:
             budget = WITHOUT_LABELS if labels is None else WITH_LABELS
         few = list(islice(samples, SENSITIVITY_SAMPLES))
         self.report("compiling the model with switches")
-        simulation = Simulation(self.module, self.layers, self.schemes, with_halves=self.sensitive == HALF)
+        simulation = Simulation(self.module, self.tensors, self.schemes, with_halves=self.sensitive == HALF)
         self.report(f"quantising {len(self.layers)} layers one by one")
         found = sensitivities(simulation, few)
         for name, one in found.items():
@@ -217,7 +222,7 @@ class Study:
         place = first_jump([one.error_along for one in layers])
         return Quantised(
             module,
-            quantised_module(self.module, self.layers, schemes) if halves else module,
+            quantised_module(self.module, self.tensors, schemes) if halves else module,
             self.module,
             layers,
             schemes,
@@ -252,7 +257,7 @@ class Study:
                 names, halves = order[kept:], self._halves(order[:kept])
                 self.report(f"checking the model with {kept} of {len(order)} layers in floats")
                 schemes = {name: self.schemes[name] for name in names}
-                module = quantised_module(self.module, self.layers, schemes, halves)
+                module = quantised_module(self.module, self.tensors, schemes, halves)
                 main = module["main"]
                 made = floats if not names and not halves else Observed(main.params, _outputs(main.body))
                 tried[kept] = _quality(made, floats, samples, labels), module

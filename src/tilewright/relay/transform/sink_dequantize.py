@@ -362,13 +362,16 @@ def _relu(old: Call, new: Call) -> RelayExpr | None:
 
 def _quantize(old: Call, new: Call) -> RelayExpr | None:
     """Sums with a scale of their own; nothing, where the scale is the one that was there."""
-    found, attrs = integers_of(new.args[0]), new.attrs
     scale, zero = new.args[1:]
-    if found is None or not isinstance(scale, Constant) or not isinstance(zero, Constant):
+    options: Any = new.attrs
+    if not isinstance(scale, Constant) or not isinstance(zero, Constant):
         return None
-    options: Any = attrs
     if scale.data.numpy().size != 1 or zero.data.numpy().size != 1 or options.out_dtype not in NARROW:
         return None
+    data = _unclipped(new.args[0], scale, zero, options.out_dtype)
+    found = integers_of(data)
+    if found is None:
+        return None if data is new.args[0] else new.replace(args=(data, scale, zero))
     if found.dtype in NARROW:
         wanted = Integers(found.data, scale, zero, -1)
         return found.data if found.dtype == options.out_dtype and found.same(wanted) else None
@@ -386,6 +389,19 @@ def _quantize(old: Call, new: Call) -> RelayExpr | None:
         out_dtype=options.out_dtype,
         compute_dtype="float32",
     )
+
+
+def _unclipped(data: RelayExpr, scale: Constant, zero: Constant, dtype: str) -> RelayExpr:
+    """Numbers without bounds that the integers of the type do not reach: quantising saturates there, or before."""
+    least, most = limits(dtype)
+    while isinstance(data, Call) and is_call(data, "clip"):
+        attrs: Any = data.attrs
+        bounds = np.array([attrs.a_min, attrs.a_max], np.float32) / scale.data.numpy().reshape(())
+        low, high = np.rint(bounds) + float(zero.data.numpy().reshape(()))
+        if low > least or high < most:
+            break
+        data = data.args[0]
+    return data
 
 
 def _positive(data: RelayExpr, zero: Constant, dtype: str) -> RelayExpr:
