@@ -45,6 +45,7 @@ from tilewright.ir.transform import PassContext
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.folding import FoldingSubstitute
 from tilewright.tir.function import PrimFunc
+from tilewright.tir.functor import statements_in
 from tilewright.tir.stmt import (
     NO_OP,
     AttrStmt,
@@ -440,19 +441,20 @@ def _equal_ones(conditions: Sequence[PrimExpr]) -> list[list[PrimExpr]]:
 
 def _has_scalar_loops(stmt: Stmt) -> bool:
     """True if there are loops inside other than over the lanes of vectors."""
-    return any(isinstance(found, For) and found.kind != ForKind.VECTORIZED for found in post_order(stmt))
+    return any(isinstance(found, For) and found.kind != ForKind.VECTORIZED for found in statements_in(stmt))
 
 
 def _has_threads(stmt: Stmt) -> bool:
     return any(
-        isinstance(found, AttrStmt) and found.attr_key == "thread_extent" for found in post_order(stmt)
+        isinstance(found, AttrStmt) and found.attr_key == "thread_extent" for found in statements_in(stmt)
     )
 
 
 def _refills_buffer(stmt: Stmt) -> bool:
     """True if a double-buffered buffer is filled somewhere inside."""
     return any(
-        isinstance(found, AttrStmt) and found.attr_key == "double_buffer_scope" for found in post_order(stmt)
+        isinstance(found, AttrStmt) and found.attr_key == "double_buffer_scope"
+        for found in statements_in(stmt)
     )
 
 
