@@ -21,6 +21,7 @@ from tilewright.tir.stmt import (
     BufferStore,
     MatchBufferRegion,
     Prefetch,
+    Stmt,
 )
 
 N = TypeVar("N", bound=Node)
@@ -30,6 +31,25 @@ def post_order_visit(stmt: Node, fvisit: Callable[[Any], None]) -> None:
     """Call ``fvisit`` for every distinct node, children first."""
     for found in post_order(stmt):
         fvisit(found)
+
+
+def statements_in(root: Stmt) -> list[Stmt]:
+    """Every distinct statement below and including ``root``, children first. Expressions, most of a program, are not
+    looked into."""
+    order: list[Stmt] = []
+    seen = {id(root)}
+    path, pending = [root], [iter(root.children())]
+    while pending:
+        for child in pending[-1]:
+            if isinstance(child, Stmt) and id(child) not in seen:
+                seen.add(id(child))
+                path.append(child)
+                pending.append(iter(child.children()))
+                break
+        else:
+            pending.pop()
+            order.append(path.pop())
+    return order
 
 
 class _Transform(Mutator):

@@ -394,3 +394,83 @@ def test_hint_splits_at_choices(apply, agree, nodes_of):
     assert [(one.min.value, one.extent.value) for one in (first, second)] == [(0, 12), (0, 20)]
     assert not nodes_of(after.body, tir.Call)
     agree(before, after, np.arange(32, dtype="int32"), np.zeros(32, "int32"))
+
+
+def padded_sum(rows, columns, tile, taps, outer_kind, hint):
+    """B[y, x] = the sum of A at taps around (y, x), zero outside; columns in tiles whose loop is unrolled."""
+    builder = tir.ir_builder.create()
+    a, b = builder.pointer("int32", name="A"), builder.pointer("int32", name="B")
+    y, xo, u, xi = (tir.Var(name, "int32") for name in ("y", "xo", "u", "xi"))
+    half, x = taps // 2, xo * tile + xi
+    value = tir.IntImm("int32", 0)
+    for v in range(taps):
+        row, column = y + u - half, x + (v - half)
+        inside = tir.all(likely(row >= 0), likely(row < rows), likely(column >= 0), likely(column < columns))
+        load = tir.Load("int32", a.asobject(), row * columns + column)
+        value = value + tir.if_then_else(inside, load, 0)
+    into = y * columns + x
+    stmt = tir.Store(b.asobject(), tir.Load("int32", b.asobject(), into) + value, into)
+    stmt = tir.For(xi, 0, tile, tir.ForKind.UNROLLED, stmt)
+    stmt = tir.For(u, 0, taps, tir.ForKind.SERIAL, stmt)
+    stmt = tir.For(xo, 0, columns // tile, tir.ForKind.SERIAL, stmt)
+    if hint:
+        stmt = tir.AttrStmt(xo, "pragma_loop_partition_hint", 1, stmt)
+    stmt = tir.For(y, 0, rows, outer_kind, stmt)
+    return tir.PrimFunc([a.asobject(), b.asobject()], stmt)
+
+
+def test_border_is_not_split_further(apply, agree, nodes_of):
+    """In the rows at the border, the loop over tiles stays whole, and the rows outside are left by one branch; the rows
+    inside have a first, an inner and a last tile."""
+    before = padded_sum(9, 12, 4, 3, tir.ForKind.PARALLEL, hint=True)
+    with PassContext(config=CONSTANT):
+        after = apply(before, LoopPartition(), Simplify())
+    branch = after.body.body
+    assert repr(branch.condition) == "1 <= y and y < 8"
+    tiles = [loop for loop in nodes_of(branch.then_case, tir.For) if loop.kind == tir.ForKind.SERIAL]
+    assert [loop.extent.value for loop in tiles] == [3, 3, 3]
+    whole = branch.else_case
+    assert isinstance(whole, tir.For) and whole.extent.value == 3
+    assert isinstance(whole.body.body, tir.IfThenElse) and whole.body.extent.value == 3
+    # Where the row is outside, nothing is loaded from it.
+    assert not [one for one in nodes_of(whole.body.body.else_case, tir.Load) if one.buffer_var.name == "A"]
+    values = np.random.default_rng(0).integers(0, 100, 9 * 12).astype("int32")
+    agree(before, after, values, np.zeros(9 * 12, "int32"))
+
+
+@settings(max_examples=40)
+@given(
+    rows=st.integers(1, 6),
+    tiles=st.integers(1, 4),
+    tile=st.integers(1, 5),
+    taps=st.sampled_from([1, 3, 5]),
+    kind=st.sampled_from([tir.ForKind.PARALLEL, tir.ForKind.SERIAL]),
+    hint=st.booleans(),
+)
+def test_borders_of_all_sizes(rows, tiles, tile, taps, kind, hint):
+    """Whatever is inside and outside, the sums are those of the program without splits."""
+    before = padded_sum(rows, tiles * tile, tile, taps, kind, hint)
+    with PassContext(config=CONSTANT):
+        (after,) = Simplify()(LoopPartition()(IRModule.from_expr(before))).functions.values()
+    values = np.random.default_rng(0).integers(0, 100, rows * tiles * tile).astype("int32")
+    wanted, result = np.zeros_like(values), np.zeros_like(values)
+    interpret(before, values, wanted)
+    interpret(after, values, result)
+    np.testing.assert_array_equal(result, wanted)
+
+
+def test_border_keeps_choices_that_are_no_guards_apart(apply, agree, nodes_of):
+    """A choice between two tensors splits the hinted loop at a border too."""
+    builder = tir.ir_builder.create()
+    a, b = builder.pointer("int32", name="A"), builder.pointer("int32", name="B")
+    y, x = tir.Var("y", "int32"), tir.Var("x", "int32")
+    guarded = tir.if_then_else(likely(y >= 1), tir.Load("int32", a.asobject(), y * 8 + x - 8), 0)
+    value = tir.if_then_else(x < 3, guarded, tir.Load("int32", a.asobject(), y * 8 + x))
+    stmt = tir.For(x, 0, 8, tir.ForKind.SERIAL, tir.Store(b.asobject(), value, y * 8 + x))
+    stmt = tir.AttrStmt(x, "pragma_loop_partition_hint", 1, stmt)
+    before = tir.PrimFunc([a.asobject(), b.asobject()], tir.For(y, 0, 5, tir.ForKind.PARALLEL, stmt))
+    with PassContext(config=CONSTANT):
+        after = apply(before, LoopPartition(), Simplify())
+    branch = after.body.body
+    assert [loop.extent.value for loop in nodes_of(branch.else_case, tir.For)] == [3, 5]
+    agree(before, after, np.arange(40, dtype="int32"), np.zeros(40, "int32"))

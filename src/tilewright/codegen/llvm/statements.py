@@ -14,9 +14,9 @@ from tilewright.codegen.llvm.indices import power_of_two_factor
 from tilewright.codegen.llvm.runtime_calls import fail, likely_metadata
 from tilewright.codegen.llvm.writer import FunctionText
 from tilewright.ir.expr import Call, IntImm, PrimExpr, StringImm, Var, is_const
-from tilewright.ir.functor import post_order
 from tilewright.ir.op import Op
 from tilewright.support.errors import CodegenError
+from tilewright.tir.functor import statements_in
 from tilewright.tir.stmt import (
     Allocate,
     AssertStmt,
@@ -131,7 +131,7 @@ class StatementEmitter(ExpressionEmitter):
             self.statement(node.body)
             return
         function, index = self.function, self.types.index
-        stored = [found.buffer_var for found in post_order(node.body) if isinstance(found, Store)]
+        stored = [found.buffer_var for found in statements_in(node.body) if isinstance(found, Store)]
         targets = [var for var in dict.fromkeys(stored) if var in self.variables]
         bits = "0"
         for var in targets:

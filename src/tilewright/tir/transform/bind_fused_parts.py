@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.ir.expr import FloorDiv, FloorMod, IntImm, Mul, PrimExpr, Var
-from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.functor import Substitute
+from tilewright.tir.functor import Substitute, statements_in
 from tilewright.tir.stmt import For, ForKind, LetStmt, Stmt
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
@@ -88,7 +87,8 @@ class BindFusedParts(PrimFuncPass):
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
         """Rewrite one function."""
         if not any(
-            isinstance(found, For) and found.kind == ForKind.PARALLEL for found in post_order(function.body)
+            isinstance(found, For) and found.kind == ForKind.PARALLEL
+            for found in statements_in(function.body)
         ):
             return function
         return function.with_body(_Loops().visit(function.body))

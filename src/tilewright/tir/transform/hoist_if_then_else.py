@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 from tilewright.ir import operators
 from tilewright.ir.expr import And, IterVar, PrimExpr, Var
-from tilewright.ir.functor import post_order, uses_var
+from tilewright.ir.functor import uses_var
 from tilewright.ir.module import IRModule
 from tilewright.ir.pass_config import with_own_options
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
+from tilewright.tir.functor import statements_in
 from tilewright.tir.stmt import AttrStmt, For, IfThenElse, Stmt
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.effects import is_pure
@@ -100,7 +101,7 @@ def _sorted_parts(condition: PrimExpr, variables: Sequence[Var]) -> tuple[PrimEx
 
 def hoist_if_then_else(stmt: Stmt, from_threads: bool = False, respects_attributes: bool = True) -> Stmt:
     """The statement with its conditions as far out as they go; see the module's text."""
-    if not any(isinstance(found, IfThenElse) for found in post_order(stmt)):
+    if not any(isinstance(found, IfThenElse) for found in statements_in(stmt)):
         return stmt
     hoister = _Hoister(from_threads, respects_attributes)
     made: Stmt = hoister.visit(stmt)

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from tilewright.ir import operators
 from tilewright.ir.buffer import WRITE
 from tilewright.ir.expr import Call, IntImm, Load, PrimExpr, Var
-from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.pass_config import with_own_options
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.folding import FoldingSubstitute
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.functor import substitute
+from tilewright.tir.functor import statements_in, substitute
 from tilewright.tir.stmt import Allocate, AttrStmt, For, IfThenElse, Stmt, Store, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
@@ -203,7 +202,7 @@ def inject_double_buffer(stmt: Stmt, split_loop: int = 1) -> Stmt:
         raise LoweringError(f"tir.InjectDoubleBuffer: split_loop is 0, 1 or an even number, not {split_loop}")
     marked = {
         found.node
-        for found in post_order(stmt)
+        for found in statements_in(stmt)
         if isinstance(found, AttrStmt) and found.attr_key == _SCOPE and isinstance(found.node, Var)
     }
     return with_one_definition(_Injector(marked, split_loop).visit(stmt)) if marked else stmt

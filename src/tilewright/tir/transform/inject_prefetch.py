@@ -12,11 +12,12 @@ from tilewright.arith import Analyzer, IntervalSet, IntSet, eval_int_set, union_
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import BufferLoad, PrimExpr, Range, Var
-from tilewright.ir.functor import Visitor, post_order, substitute_expr
+from tilewright.ir.functor import Visitor, substitute_expr
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
+from tilewright.tir.functor import statements_in
 from tilewright.tir.stmt import AttrStmt, For, ForKind, Prefetch, Stmt, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
@@ -99,7 +100,7 @@ class _Injector(StmtMutator):
 def inject_prefetch(stmt: Stmt) -> Stmt:
     """The statement with its prefetches in place; see the module's text."""
     wanted = any(
-        isinstance(found, AttrStmt) and found.attr_key == "prefetch_scope" for found in post_order(stmt)
+        isinstance(found, AttrStmt) and found.attr_key == "prefetch_scope" for found in statements_in(stmt)
     )
     return _Injector().visit(stmt) if wanted else stmt
 

@@ -13,6 +13,11 @@ A loop of constant extent is only partitioned on request. A parallel loop stays 
 spread evenly over the threads, and a thread index has no iterations to move: there the body is duplicated, once under a
 condition that makes the checks redundant. For a parallel loop that was fused from several, conditions on one of those
 also count: a quotient or a remainder of its variable.
+
+Iterations that were left over at the border of an image are few, and each further split would write their body three
+times. Loops in them whose conditions only guard loads stay whole: inner loops that are unrolled still drop the checks
+of all elements but those at the edge. A condition that holds for all of an iteration or for nothing in it, such as one
+on the row that a tap of a kernel reads, is a branch around the body of that iteration.
 """
 
 from __future__ import annotations
@@ -20,49 +25,50 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
-from tilewright.arith import Analyzer, IntervalSet, IntSet, eval_int_set
+from tilewright.arith import Analyzer, eval_int_set
 from tilewright.ir import operators
 from tilewright.ir.expr import (
-    EQ,
-    GE,
-    GT,
-    LE,
-    LT,
-    Add,
-    And,
     Call,
     FloorDiv,
     FloorMod,
     IntImm,
-    Mul,
     PrimExpr,
-    Select,
-    Sub,
     Var,
     is_const,
 )
-from tilewright.ir.functor import Mutator, post_order
+from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
-from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.folding import FoldingSubstitute
 from tilewright.tir.function import PrimFunc
+from tilewright.tir.functor import statements_in
 from tilewright.tir.stmt import (
     NO_OP,
-    Allocate,
     AttrStmt,
     For,
     ForKind,
     IfThenElse,
-    LetStmt,
-    SeqStmt,
     Stmt,
     stmt_seq,
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.lib.loop_conditions import (
+    LIKELY,
+    ConditionCollector,
+    Fails,
+    Holds,
+    LikelyMemo,
+    LoopCondition,
+    Ranges,
+    bare,
+    fused_parts,
+    inequalities,
+    linear_part,
+)
 from tilewright.tir.transform.lib.statement_rewriter import (
     StmtMutator,
     bind_range,
@@ -70,12 +76,7 @@ from tilewright.tir.transform.lib.statement_rewriter import (
     with_one_definition,
 )
 
-_LIKELY = Op.register("tir.likely")
-_IF_THEN_ELSE = Op.register("tir.if_then_else")
 _HINT = "pragma_loop_partition_hint"
-
-Ranges = Mapping[Var, IntervalSet]
-"""The ranges of the variables defined between a loop and a condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,117 +98,6 @@ class _Iterations:
     holds: list[PrimExpr]
 
 
-LikelyMemo = dict[int, tuple[Any, list[tuple[PrimExpr, set[int]]]]]
-"""From an expression to the likely conditions in it, each with the variables it uses."""
-
-
-def _likely_in(expr: Any, memo: LikelyMemo) -> list[tuple[PrimExpr, set[int]]]:
-    found = memo.get(id(expr))
-    if found is None:
-        conditions: list[tuple[PrimExpr, set[int]]] = [
-            (part, {id(inner) for inner in post_order(part) if isinstance(inner, Var)})
-            for part in post_order(expr)
-            if isinstance(part, Call) and part.op is _LIKELY
-        ]
-        found = memo[id(expr)] = (expr, conditions)
-    return found[1]
-
-
-class _Collector:
-    """Finds likely conditions that use a variable."""
-
-    def __init__(self, variable: Var, any_condition: bool, memo: LikelyMemo) -> None:
-        self.variable = variable
-        self.any_condition = any_condition
-        self.memo = memo
-        self.conditions: list[tuple[PrimExpr, Ranges, bool]] = []
-        self.ranges: dict[Var, IntervalSet] = {}
-
-    def walk(self, stmt: Stmt, guards_all: bool) -> None:
-        """``guards_all``: nothing else is between the loop and this statement."""
-        if isinstance(stmt, IfThenElse):
-            self._conditions(stmt.condition, guards_all and stmt.else_case is None, as_guard=True)
-            self.walk(stmt.then_case, guards_all and stmt.else_case is None)
-            if stmt.else_case is not None:
-                self.walk(stmt.else_case, False)
-            return
-        alone = guards_all and not isinstance(stmt, SeqStmt)
-        for child in stmt.children():
-            if isinstance(child, Stmt):
-                continue
-            self._conditions(child, False, as_guard=False)
-        if isinstance(stmt, For):
-            self.ranges[stmt.loop_var] = _interval(stmt.min, stmt.extent)
-        elif isinstance(stmt, LetStmt):
-            self.ranges[stmt.var] = IntSet.everything()
-            alone = False
-        elif isinstance(stmt, AttrStmt) and (axis := thread_axis(stmt)) is not None:
-            self.ranges[axis.var] = _interval(operators.const(0, stmt.value.dtype), stmt.value)
-        elif not isinstance(stmt, (AttrStmt, Allocate)):
-            alone = False
-        for child in stmt.children():
-            if isinstance(child, Stmt):
-                self.walk(child, alone)
-
-    def _conditions(self, expr: Any, guards_all: bool, as_guard: bool) -> None:
-        for part in _conjuncts(expr) if as_guard else [expr]:
-            if self.any_condition and as_guard and any(found is self.variable for found in post_order(part)):
-                self.conditions.append((part, dict(self.ranges), guards_all))
-                continue
-            if self.any_condition and not as_guard:
-                self._choices_in(part)
-            for condition, variables in _likely_in(part, self.memo):
-                if id(self.variable) in variables:
-                    self.conditions.append((condition, dict(self.ranges), guards_all and condition is part))
-
-    def _choices_in(self, expr: Any) -> None:
-        """The conditions of the choices that an expression makes."""
-        for part in post_order(expr):
-            if isinstance(part, Select):
-                condition = part.condition
-            elif isinstance(part, Call) and part.op is _IF_THEN_ELSE:
-                condition = part.args[0]
-            else:
-                continue
-            for one in _conjuncts(condition):
-                if any(found is self.variable for found in post_order(one)):
-                    self.conditions.append((one, dict(self.ranges), False))
-
-
-def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    """The conditions that must all hold."""
-    parts, waiting = [], [condition]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, And):
-            waiting += [part.b, part.a]
-        else:
-            parts.append(part)
-    return parts
-
-
-class _Holds(Mutator):
-    """Replaces conditions by true, and removes the branches that this decides."""
-
-    memoize = True
-
-    def __init__(self, conditions: Sequence[PrimExpr]) -> None:
-        super().__init__()
-        self.conditions = {id(condition) for condition in conditions}
-
-    def visit(self, node: Any) -> Any:
-        return operators.const(True, "bool") if id(node) in self.conditions else super().visit(node)
-
-    def visit_and(self, node: And) -> PrimExpr:
-        return operators.logical_and(self.visit(node.a), self.visit(node.b))
-
-    def visit_if_then_else(self, node: IfThenElse) -> Stmt:
-        made: IfThenElse = node.map_children(self.visit)
-        if not isinstance(made.condition, IntImm):
-            return made
-        return made.then_case if made.condition.value else made.else_case or NO_OP
-
-
 class _Partitioner(StmtMutator):
     def __init__(self, choices: _Choices) -> None:
         super().__init__()
@@ -218,6 +108,10 @@ class _Partitioner(StmtMutator):
         self.defined: set[Var] = set()
         self.likely: LikelyMemo = {}
         self.double_buffers = False
+        self.is_border = False
+        """Inside of iterations that were left over."""
+        self.has_threads = False
+        """Under a thread index: threads must run through the same loops, or they miss each other at barriers."""
 
     # Loops
 
@@ -232,7 +126,11 @@ class _Partitioner(StmtMutator):
             if tightened is None:
                 return NO_OP
             node = tightened
-            split = self._split(node, hinted)
+            loads = self._border_loads(node, hinted)
+            whole = bool(loads) and hinted and not any(one.is_uniform for one in loads)
+            split = None if whole else self._split(node, hinted, needs_constants=bool(loads))
+            if split is None and loads:
+                split = self._branch(node, loads)
             if split is not None:
                 return split
         return self._with_body(node)
@@ -243,20 +141,40 @@ class _Partitioner(StmtMutator):
         body = self.visit(node.body)
         return node if body is node.body else node.replace(body=body)
 
-    def _collect(self, node: For, hinted: bool) -> _Collector:
-        collector = _Collector(node.loop_var, hinted, self.likely)
+    def _border_loads(self, node: For, hinted: bool) -> list[LoopCondition]:
+        """The conditions of a loop in a border, if there are any and they only guard loads."""
+        if not self.is_border or self.has_threads or node.kind not in (ForKind.SERIAL, ForKind.UNROLLED):
+            return []
+        found = self._collect(node, hinted).conditions
+        return found if all(one.is_likely and not one.guards_statement for one in found) else []
+
+    def _branch(self, node: For, conditions: Sequence[LoopCondition]) -> Stmt | None:
+        """The loop with a branch on the conditions that each iteration meets as a whole, or fails."""
+        uniform = _equal_ones([one.condition for one in conditions if one.is_uniform])
+        if not uniform or not _has_scalar_loops(node.body):
+            return None
+        self.changed = True
+        bind_range(self.analyzer, node.loop_var, node.min, node.extent)
+        free = Holds([one for group in uniform for one in group]).visit(node.body)
+        rest = Fails(uniform).visit(node.body)
+        condition = reduce(operators.logical_and, (bare(group[0]) for group in uniform))
+        free, rest = (self.visit(with_one_definition(part, self.defined)) for part in (free, rest))
+        return node.replace(body=IfThenElse(condition, free, rest))
+
+    def _collect(self, node: For, hinted: bool) -> ConditionCollector:
+        collector = ConditionCollector(node.loop_var, hinted, self.likely)
         collector.walk(node.body, True)
         return collector
 
     def _tighten(self, node: For, hinted: bool) -> For | None:
         """The loop without the iterations in which its whole body is guarded away; None if none is left."""
-        guards = [found for found in self._collect(node, hinted).conditions if found[2]]
+        guards = [found for found in self._collect(node, hinted).conditions if found.guards_all]
         found = self._iterations(node.loop_var, node.min, node.extent, guards, possible=True)
         if found is None:
             return node
         exact = [
             condition
-            for condition, ranges, _ in guards
+            for condition, ranges, *_ in guards
             if any(condition is solved for solved in found.holds)
             and not any(inner in ranges for inner in post_order(condition) if isinstance(inner, Var))
         ]
@@ -271,10 +189,10 @@ class _Partitioner(StmtMutator):
         if expr_deep_equal(extent, node.extent) and not exact:
             return node
         self.changed = True
-        return node.replace(min=found.start, extent=extent, body=_Holds(exact).visit(node.body))
+        return node.replace(min=found.start, extent=extent, body=Holds(exact).visit(node.body))
 
-    def _split(self, node: For, hinted: bool) -> Stmt | None:
-        """The loop as up to three; None if it stays whole."""
+    def _split(self, node: For, hinted: bool, needs_constants: bool) -> Stmt | None:
+        """The loop as up to three, of constant extents if that is needed; None if it stays whole."""
         conditions = self._collect(node, hinted).conditions
         found = self._iterations(node.loop_var, node.min, node.extent, conditions)
         if found is None or self.analyzer.can_prove(operators.less_equal(found.end, found.start)):
@@ -284,15 +202,19 @@ class _Partitioner(StmtMutator):
         end = operators.add(node.min, node.extent)
         parts = [
             (node.min, found.start, node.body),
-            (found.start, found.end, _Holds(found.holds).visit(node.body)),
+            (found.start, found.end, Holds(found.holds).visit(node.body)),
             (found.end, end, node.body),
         ]
-        if node.kind in (ForKind.VECTORIZED, ForKind.UNROLLED) and not all(
-            isinstance(bound, IntImm) for part in parts for bound in part[:2]
-        ):
+        needs_constants = needs_constants or node.kind in (ForKind.VECTORIZED, ForKind.UNROLLED)
+        if needs_constants and not all(isinstance(bound, IntImm) for part in parts for bound in part[:2]):
             return None
         self.changed = True
-        return stmt_seq(NO_OP, *[self._part(node, *part) for part in parts])
+        outer, made = self.is_border, []
+        for part in parts:
+            self.is_border = outer or (node.kind == ForKind.SERIAL and part[2] is node.body)
+            made.append(self._part(node, *part))
+        self.is_border = outer
+        return stmt_seq(NO_OP, *made)
 
     def _part(self, node: For, start: PrimExpr, end: PrimExpr, body: Stmt) -> Stmt:
         """The iterations ``start .. end`` of a loop, with what is inside partitioned."""
@@ -311,11 +233,18 @@ class _Partitioner(StmtMutator):
         left_over = body is node.body and isinstance(start, IntImm) and isinstance(extent, IntImm)
         return self.visit_for(part) if left_over else self._with_body(part)
 
-    def _split_fused(self, node: For, conditions: Sequence[tuple[Any, Ranges, bool]]) -> Stmt | None:
+    def _border(self, stmt: Stmt) -> Stmt:
+        """What was left over, with what is inside partitioned."""
+        outer, self.is_border = self.is_border, True
+        made: Stmt = self.visit(stmt)
+        self.is_border = outer
+        return made
+
+    def _split_fused(self, node: For, conditions: Sequence[LoopCondition]) -> Stmt | None:
         """The loop with a branch on one of those that were fused to it; None if no condition is on only one."""
         if not (isinstance(node.extent, IntImm) and isinstance(node.min, IntImm) and node.min.value == 0):
             return None
-        for part in _fused_parts(node.loop_var, [condition for condition, _, _ in conditions]):
+        for part in fused_parts(node.loop_var, [found.condition for found in conditions]):
             divisor = int(part.b.value)  # type: ignore[attr-defined]
             count = -(-node.extent.value // divisor) if isinstance(part, FloorDiv) else divisor
             start, extent = (operators.const(value, part.dtype) for value in (0, count))
@@ -335,7 +264,7 @@ class _Partitioner(StmtMutator):
         bind_range(self.analyzer, node.loop_var, node.min, node.extent)
         end = operators.add(start, extent)
         inside = self._inside(variable, start, end, found)
-        free: Stmt = with_one_definition(_Holds(found.holds).visit(node.body), self.defined)
+        free: Stmt = with_one_definition(Holds(found.holds).visit(node.body), self.defined)
         if isinstance(inside, IntImm):
             return node.replace(body=self.visit(free))
         rest = node.body
@@ -347,7 +276,7 @@ class _Partitioner(StmtMutator):
         with self.analyzer.constraint_scope(inside):
             free = self.visit(free)
         with self.analyzer.constraint_scope(operators.logical_not(inside)):
-            rest = self.visit(rest)
+            rest = self._border(rest)
         return node.replace(body=IfThenElse(inside, free, rest))
 
     def _inside(self, variable: PrimExpr, start: PrimExpr, end: PrimExpr, found: _Iterations) -> PrimExpr:
@@ -364,7 +293,7 @@ class _Partitioner(StmtMutator):
         variable: PrimExpr,
         start: PrimExpr,
         extent: PrimExpr,
-        conditions: Sequence[tuple[Any, Ranges, bool]],
+        conditions: Sequence[LoopCondition],
         possible: bool = False,
     ) -> _Iterations | None:
         """Where the conditions hold for everything inside, or for something if ``possible``.
@@ -393,7 +322,7 @@ class _Partitioner(StmtMutator):
         return _Iterations(first, last, holds)
 
     def _solutions(
-        self, variable: PrimExpr, conditions: Sequence[tuple[Any, Ranges, bool]], possible: bool
+        self, variable: PrimExpr, conditions: Sequence[LoopCondition], possible: bool
     ) -> list[tuple[PrimExpr, list[tuple[bool, PrimExpr]]]]:
         """The conditions that can be solved, each with all its bounds on the variable.
 
@@ -401,8 +330,8 @@ class _Partitioner(StmtMutator):
         """
         found: dict[int, tuple[PrimExpr, list[tuple[bool, PrimExpr]]]] = {}
         unsolved: set[int] = set()
-        for condition, ranges, _ in conditions:
-            solved = [self._solve(variable, part, ranges, possible) for part in _inequalities(condition)]
+        for condition, ranges, *_ in conditions:
+            solved = [self._solve(variable, part, ranges, possible) for part in inequalities(condition)]
             known = [bound for bound in solved if bound is not None]
             if not known or len(known) < len(solved):
                 unsolved.add(id(condition))
@@ -420,7 +349,7 @@ class _Partitioner(StmtMutator):
         values = eval_int_set(nonnegative, ranges, self.analyzer)
         if not (values.has_upper_bound if possible else values.has_lower_bound):
             return None
-        found = _linear_part(values.max_value if possible else values.min_value, variable)
+        found = linear_part(values.max_value if possible else values.min_value, variable)
         if found is None or found[0] == 0:
             return None
         factor, rest = found
@@ -445,15 +374,16 @@ class _Partitioner(StmtMutator):
         if not isinstance(extent, IntImm) or self.choices.constant_threads:
             body = self._split_thread(axis.var, start, extent, body)
         bind_range(self.analyzer, axis.var, start, extent)
-        # Threads must run through the same loops, or they miss each other at barriers: only what was requested.
-        outer = self.choices
-        self.choices = dataclasses.replace(outer, constant_loops=outer.constant_threads)
+        outer = self.choices, self.has_threads
+        # Only what was requested.
+        self.choices = dataclasses.replace(self.choices, constant_loops=self.choices.constant_threads)
+        self.has_threads = True
         made: Stmt = self.visit(body)
-        self.choices = outer
+        self.choices, self.has_threads = outer
         return node if made is node.body else node.replace(body=made)
 
     def _split_thread(self, variable: Var, start: PrimExpr, extent: PrimExpr, body: Stmt) -> Stmt:
-        collector = _Collector(variable, False, self.likely)
+        collector = ConditionCollector(variable, False, self.likely)
         collector.walk(body, True)
         found = self._iterations(variable, start, extent, collector.conditions)
         if found is None or self.analyzer.can_prove(operators.less_equal(found.end, found.start)):
@@ -476,14 +406,10 @@ class _UnderThreads(StmtMutator):
             return super().visit(node)
         if not isinstance(node, Stmt):
             return node
-        free: Stmt = _Holds(self.holds).visit(node)
+        free: Stmt = Holds(self.holds).visit(node)
         if free is node or isinstance(self.inside, IntImm):
             return free
         return IfThenElse(self.inside, free, node)
-
-
-def _interval(start: PrimExpr, extent: PrimExpr) -> IntervalSet:
-    return IntSet.interval(start, operators.add(start, operators.subtract(extent, 1)))
 
 
 class _FoldingReplace(FoldingSubstitute):
@@ -500,73 +426,41 @@ class _FoldingReplace(FoldingSubstitute):
         return self.value if expr_deep_equal(node, self.part) else super().visit_floor_mod(node)
 
 
-def _fused_parts(variable: Var, conditions: Sequence[PrimExpr]) -> list[PrimExpr]:
-    """The quotients and remainders of a variable by constants in conditions."""
-    parts: list[PrimExpr] = []
+def _equal_ones(conditions: Sequence[PrimExpr]) -> list[list[PrimExpr]]:
+    """The conditions, in groups of those that are the same."""
+    groups: list[list[PrimExpr]] = []
     for condition in conditions:
-        for found in post_order(condition):
-            if (
-                isinstance(found, (FloorDiv, FloorMod))
-                and found.a is variable
-                and isinstance(found.b, IntImm)
-                and found.b.value > 0
-                and not any(expr_deep_equal(found, part) for part in parts)
-            ):
-                parts.append(found)
-    return parts
+        for group in groups:
+            if expr_deep_equal(group[0], condition):
+                group.append(condition)
+                break
+        else:
+            groups.append([condition])
+    return groups
 
 
-def _linear_part(expr: PrimExpr, variable: PrimExpr) -> tuple[int, PrimExpr] | None:
-    """``expr`` as ``factor * variable + rest`` with a constant factor; None if it is not of that form. ``variable`` may
-    be a quotient or remainder of one."""
-    if expr is variable or (not isinstance(variable, Var) and expr_deep_equal(expr, variable)):
-        return 1, operators.const(0, expr.dtype)
-    if isinstance(expr, (Add, Sub)):
-        left, right = _linear_part(expr.a, variable), _linear_part(expr.b, variable)
-        if left is None or right is None:
-            return None
-        if isinstance(expr, Add):
-            return left[0] + right[0], operators.add(left[1], right[1])
-        return left[0] - right[0], operators.subtract(left[1], right[1])
-    if isinstance(expr, Mul) and isinstance(expr.b, IntImm):
-        found = _linear_part(expr.a, variable)
-        return None if found is None else (found[0] * expr.b.value, operators.multiply(found[1], expr.b))
-    root = variable.a if isinstance(variable, (FloorDiv, FloorMod)) else variable
-    return None if any(found is root for found in post_order(expr)) else (0, expr)
+def _has_scalar_loops(stmt: Stmt) -> bool:
+    """True if there are loops inside other than over the lanes of vectors."""
+    return any(isinstance(found, For) and found.kind != ForKind.VECTORIZED for found in statements_in(stmt))
 
 
 def _has_threads(stmt: Stmt) -> bool:
     return any(
-        isinstance(found, AttrStmt) and found.attr_key == "thread_extent" for found in post_order(stmt)
+        isinstance(found, AttrStmt) and found.attr_key == "thread_extent" for found in statements_in(stmt)
     )
-
-
-def _inequalities(condition: PrimExpr) -> list[PrimExpr]:
-    """Expressions that are not negative exactly where the condition holds; none if it is of another form."""
-    bare = condition.args[0] if isinstance(condition, Call) and condition.op is _LIKELY else condition
-    found: list[PrimExpr] = []
-    for part in _conjuncts(bare):
-        if not isinstance(part, (LT, LE, GT, GE, EQ)) or not part.a.dtype.is_int or part.a.dtype.lanes != 1:
-            return []
-        if isinstance(part, (LT, LE, EQ)):
-            difference = operators.subtract(part.b, part.a)
-            found.append(operators.subtract(difference, 1) if isinstance(part, LT) else difference)
-        if isinstance(part, (GT, GE, EQ)):
-            difference = operators.subtract(part.a, part.b)
-            found.append(operators.subtract(difference, 1) if isinstance(part, GT) else difference)
-    return found
 
 
 def _refills_buffer(stmt: Stmt) -> bool:
     """True if a double-buffered buffer is filled somewhere inside."""
     return any(
-        isinstance(found, AttrStmt) and found.attr_key == "double_buffer_scope" for found in post_order(stmt)
+        isinstance(found, AttrStmt) and found.attr_key == "double_buffer_scope"
+        for found in statements_in(stmt)
     )
 
 
 def _is_reason(node: Any) -> bool:
     """True for what makes a loop be split."""
-    return (isinstance(node, Call) and node.op is _LIKELY) or (
+    return (isinstance(node, Call) and node.op is LIKELY) or (
         isinstance(node, AttrStmt) and node.attr_key == _HINT
     )
 

@@ -9,12 +9,12 @@ from operator import is_
 
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
-from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.tir.analysis.block_access_region import get_block_read_write_region
 from tilewright.tir.analysis.buffer_access_lca import detect_buffer_access_lca
 from tilewright.tir.function import PrimFunc
+from tilewright.tir.functor import statements_in
 from tilewright.tir.stmt import Block, BlockRealize, For, Stmt
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
@@ -61,7 +61,7 @@ class PlanAndUpdateBufferAllocationLocation(PrimFuncPass):
     name = "tir.PlanAndUpdateBufferAllocationLocation"
 
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
-        blocks = [found for found in post_order(function.body) if isinstance(found, Block)]
+        blocks = [found for found in statements_in(function.body) if isinstance(found, Block)]
         allocated = [buffer for block in blocks for buffer in block.alloc_buffers]
         if not allocated:
             return function

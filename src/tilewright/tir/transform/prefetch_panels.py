@@ -25,6 +25,7 @@ from tilewright.ir.functor import post_order, substitute_expr
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.tir.function import PrimFunc
+from tilewright.tir.functor import statements_in
 from tilewright.tir.stmt import AttrStmt, Evaluate, For, Stmt, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
@@ -199,7 +200,7 @@ def _is(expr: PrimExpr, value: int) -> bool:
 
 def prefetch_panels(stmt: Stmt, line_bytes: int) -> Stmt:
     """The statement with the hints in its marked loops, and without the marks."""
-    marked = any(isinstance(part, AttrStmt) and part.attr_key == PRAGMA for part in post_order(stmt))
+    marked = any(isinstance(part, AttrStmt) and part.attr_key == PRAGMA for part in statements_in(stmt))
     return _Injector(line_bytes).visit(stmt) if marked else stmt
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from tilewright.arith import Analyzer
 from tilewright.ir import operators
 from tilewright.ir.expr import IterVar, PrimExpr, Var
-from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
+from tilewright.tir.functor import statements_in
 from tilewright.tir.stmt import AttrStmt, Block, For, ForKind, Stmt
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.block_rewriter import BlockSubstitute
@@ -99,7 +99,7 @@ class _Unifier(BlockSubstitute):
 
 def unify_thread_binding(stmt: Stmt) -> Stmt:
     """The statement with one variable for each thread index; see the module's text."""
-    found = list(post_order(stmt))
+    found = statements_in(stmt)
     blocks = any(isinstance(one, Block) for one in found)
     bound = any(isinstance(one, For) and one.kind == ForKind.THREAD_BINDING for one in found)
     launched = blocks and any(isinstance(one, AttrStmt) and thread_axis(one) is not None for one in found)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from tilewright.ir.expr import Add, IntImm, Load, PrimExpr, Ramp, Var, is_const
 from tilewright.ir.functor import post_order
 from tilewright.support.dtype import DataType
+from tilewright.support.node import Node
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.stmt import Store
 
@@ -45,10 +46,16 @@ class Updates:
 
     def use(self, *expressions: PrimExpr) -> None:
         """Note the buffers in expressions."""
-        for expression in expressions:
-            for part in post_order(expression):
-                if isinstance(part, Var) and part.dtype.is_handle:
+        seen: set[int] = set()
+        pending: list[Node] = list(expressions)
+        while pending:
+            part = pending.pop()
+            if isinstance(part, Var):
+                if part.dtype.is_handle:
                     self.used.add(part)
+            elif (children := part.children()) and id(part) not in seen:
+                seen.add(id(part))
+                pending += children
 
     def add(self, buffer: Var, added: Place) -> None:
         """Note an addition."""

@@ -7,15 +7,15 @@ from typing import Any
 
 from tilewright.ir.buffer import Buffer, BufferRegion
 from tilewright.ir.expr import BufferLoad, IterVar, PrimExpr
-from tilewright.ir.functor import Mutator, post_order
+from tilewright.ir.functor import Mutator
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.functor import Substitute
+from tilewright.tir.functor import Substitute, statements_in
 from tilewright.tir.stmt import Block, BlockRealize, BufferStore, MatchBufferRegion, Stmt
 
 
 def has_blocks(function: PrimFunc) -> bool:
     """True for a program of blocks: tensor-expression schedules have none."""
-    return any(isinstance(found, BlockRealize) for found in post_order(function.body))
+    return any(isinstance(found, BlockRealize) for found in statements_in(function.body))
 
 
 class BlockMutator(Mutator):

@@ -16,7 +16,10 @@ from tilewright.ir.expr import (
 )
 from tilewright.ir.functor import Mutator
 from tilewright.tir.folding import FoldingSubstitute
-from tilewright.tir.stmt import Allocate, AttrStmt, For, LetStmt, Stmt
+from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, For, LetStmt, Stmt, Store
+
+_WITHOUT_STATEMENTS = (Store, Evaluate)
+"""Statements that hold nothing but expressions: most of an unrolled program."""
 
 
 class StmtMutator(Mutator):
@@ -24,7 +27,9 @@ class StmtMutator(Mutator):
     statements."""
 
     def visit_default(self, node: Any) -> Any:
-        return node.map_children(self.visit) if isinstance(node, Stmt) else node
+        if isinstance(node, _WITHOUT_STATEMENTS) or not isinstance(node, Stmt):
+            return node
+        return node.map_children(self.visit)
 
 
 class _OneDefinition(StmtMutator):
