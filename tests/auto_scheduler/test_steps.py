@@ -298,3 +298,12 @@ def test_an_illegal_step_is_refused_and_changes_nothing(product: Any, act: Any, 
     with pytest.raises(ScheduleError, match=message):
         act(state, c)
     assert state.state_object is before
+
+
+def test_states_are_equal_if_they_read_the_same(product: Any) -> None:
+    """However they were reached, and with lengths inferred again."""
+    dag, state, result = product
+    state.split(result, state[result].iters[0], [4])
+    again = dag.infer_bound_from_state(state)
+    assert again is not state and again == state and again != dag.get_init_state()
+    assert str(state.state_object) == str(state)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.runtime import device, ext_dev
+from tilewright.runtime import Device, device, ext_dev
 from tilewright.support.errors import TargetError
 from tilewright.target import Target, TargetKind
 from tilewright.target.kind import get_kind, register_kind
@@ -127,3 +127,9 @@ def test_what_passes_ask_of_a_kind():
         "aocl_sw_emu",
     ]
     assert [name for name in ALL_KINDS if get_kind(name).warp_shuffle] == ["cuda", "rocm"]
+
+
+def test_device_types_are_those_of_the_runtime() -> None:
+    """A kind and the device of its name have one number."""
+    for name in ALL_KINDS:
+        assert Target(name).kind.device_type == Device.STR2MASK[name]

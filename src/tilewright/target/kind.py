@@ -89,7 +89,7 @@ def _options(names: str, kind: str) -> dict[str, str]:
     return dict.fromkeys(names.split(), kind)
 
 
-_CPU, _CUDA, _OPENCL, _VULKAN, _METAL, _ROCM, _EXT_DEV, _HEXAGON, _WEBGPU = 1, 2, 4, 7, 8, 10, 12, 14, 15
+_CPU, _CUDA, _OPENCL, _VULKAN, _METAL, _ROCM, _EXT_DEV, _HEXAGON, _WEBGPU = 1, 2, 4, 7, 8, 10, 12, 16, 15
 _SYSTEM_LIB = {"system-lib": BOOL}
 _THREADS = {"max_num_threads": INTEGER, "thread_warp_size": INTEGER}
 

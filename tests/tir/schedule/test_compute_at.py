@@ -135,9 +135,13 @@ def test_compute_at_refuses() -> None:
     schedule = tir.Schedule(two_consumers().function)
     b, c, d = (schedule.get_block(name) for name in "BCD")
     i, j = schedule.get_loops(c)
-    refused(schedule, lambda: schedule.compute_at(b, i), "its consumer, block D, is not inside loop i")
-    refused(schedule, lambda: schedule.compute_at(d, i), "D is an output: all of it must be written")
-    refused(schedule, lambda: schedule.compute_at(c, i), "it is inside loop i already")
+    refused(
+        schedule,
+        lambda: schedule.compute_at(b, i),
+        "requires all the consumers to be inside loop i",
+    )
+    refused(schedule, lambda: schedule.compute_at(d, i), "it is an output block: all of D must be written")
+    refused(schedule, lambda: schedule.compute_at(c, i), "loop i is an ancestor of block")
     schedule = tir.Schedule(elementwise().function)
     b, c = schedule.get_block("B"), schedule.get_block("C")
     i, j = schedule.get_loops(c)
@@ -196,3 +200,11 @@ def test_partial_writes_are_not_taken_for_whole() -> None:
         lambda: schedule.cache_write(schedule.get_block("B"), 0, "global"),
         "it cannot be told which part of B block B writes",
     )
+
+
+def test_compute_at_keeps_the_variables_of_unit_loops() -> None:
+    """A loop of one iteration that is preserved is part of the axis's value."""
+    schedule = tir.Schedule(elementwise().function)
+    loop = schedule.get_loops(schedule.get_block("C"))[0]
+    schedule.compute_at(schedule.get_block("B"), loop, preserve_unit_loops=True)
+    assert "i + ax0" in schedule.mod["main"].script()

@@ -115,6 +115,23 @@ def test_fuse_after_split_simplifies() -> None:
     assert str(values[0]) == schedule.get(fused).loop_var.name
 
 
+def test_fuse_of_symbolic_extents() -> None:
+    """The outermost index is one division by the product of the other extents."""
+
+    @T.prim_func
+    def program(a: T.handle, b: T.handle, n: T.int32) -> None:
+        A = T.match_buffer(a, (8, 4, n))
+        B = T.match_buffer(b, (8, 4, n))
+        for i, j, k in T.grid(8, 4, n):
+            with T.block("B"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                B[vi, vj, vk] = A[vi, vj, vk] * 2.0
+
+    schedule = tir.Schedule(program)
+    schedule.fuse(*schedule.get_loops(schedule.get_block("B")))
+    assert "i_j_k_fused // (n * 4))" in schedule.mod["main"].script()
+
+
 def test_fuse_refuses() -> None:
     """Loops of different nests, in the wrong order, or that run otherwise."""
     schedule = tir.Schedule(elementwise().function)

@@ -44,9 +44,9 @@ def _prepared(primitive: str, state: ScheduleState, block: StmtSRef, loop: StmtS
     """The checks of both directions."""
     scope = scope_of(block)
     if scope_of(loop) is not scope:
-        fail(primitive, block, f"{loop.label} is not in the same scope")
+        fail(primitive, block, f"{loop.label} is not under the same block scope")
     if is_below(block, loop):
-        fail(primitive, block, f"it is inside {loop.label} already")
+        fail(primitive, block, f"{loop.label} is an ancestor of block {block.block.name_hint} already")
     info = state.get_block_scope(scope)
     require_stage_pipeline(primitive, info, block)
     require_movable(primitive, info, block)
@@ -68,13 +68,17 @@ def compute_at(
     written = list(dict.fromkeys(region.buffer for region in block.block.writes))
     for buffer in written:
         if not is_allocated(scope, buffer):
-            fail(name, block, f"{buffer.name} is an output: all of it must be written")
+            fail(name, block, f"it is an output block: all of {buffer.name} must be written")
     consumers = info.consumers(block)
     if not consumers:
         fail(name, block, "no block reads what it writes")
     for consumer in consumers:
         if not is_below(consumer, loop):
-            fail(name, block, f"its consumer, {consumer.label}, is not inside {loop.label}")
+            fail(
+                name,
+                block,
+                f"it requires all the consumers to be inside {loop.label}, and {consumer.label} is not",
+            )
     analyzer = analyzer_for([*all_loops_above(loop), loop])
     wanted: dict[Var, IntervalSet] = {}
     for buffer in written:
@@ -130,7 +134,11 @@ def reverse_compute_at(
     order = list(state.references.values())
     for producer in producers:
         if not is_below(producer, loop) and order.index(producer) > order.index(loop):
-            fail(name, block, f"its producer, {producer.label}, comes after {loop.label}")
+            fail(
+                name,
+                block,
+                f"it requires all the producers to come first, and {producer.label} is after {loop.label}",
+            )
         _require_finished(name, state, block, loop, producer)
     analyzer = analyzer_for([*all_loops_above(loop), loop])
     wanted: dict[Var, IntervalSet] = {}

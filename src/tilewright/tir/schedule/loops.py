@@ -174,13 +174,15 @@ def fuse(state: ScheduleState, loops: Sequence[StmtSRef]) -> StmtSRef:
     fused = Var("_".join(loop.loop.loop_var.name for loop in loops) + "_fused", dtype)
     analyzer.bind(fused, Range.from_min_extent(operators.const(0, dtype), extent))
     mapping: dict[Var, PrimExpr] = {}
-    rest: PrimExpr = fused
+    inside: PrimExpr = operators.const(1, dtype)
     for number in range(len(loops) - 1, -1, -1):
         stmt = loops[number].loop
-        inner_extent = operators.cast(dtype, stmt.extent)
-        value = rest if number == 0 else operators.floormod(rest, inner_extent)
+        own_extent = operators.cast(dtype, stmt.extent)
+        value = operators.floordiv(fused, inside)
+        if number:
+            value = operators.floormod(value, own_extent)
         mapping[stmt.loop_var] = operators.cast(stmt.loop_var.dtype, analyzer.simplify(value))
-        rest = operators.floordiv(rest, inner_extent)
+        inside = analyzer.simplify(operators.multiply(inside, own_extent))
     blocks: dict[Block, Block] = {}
     body = rebind(last.body, mapping, [], analyzer, blocks)
     state.replace({first: For(fused, 0, extent, ForKind.SERIAL, body)}, blocks)

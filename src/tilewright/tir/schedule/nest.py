@@ -35,7 +35,7 @@ def new_nest(analyzer: Analyzer, block: Block, wanted: Wanted, preserve_unit_loo
             loops.append((variable, extent))
             analyzer.bind(variable, Range.from_min_extent(operators.const(0, variable.dtype), extent))
             value = operators.add(start, variable)
-        values.append(analyzer.simplify(value))
+        values.append(value)
         if clipped:
             end = operators.add(domain.min, domain.extent)
             limits = (operators.greater_equal(value, domain.min), operators.less(value, end))
