@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +111,34 @@ def test_kernels_come_from_the_cache_the_second_time(own_cache: Path) -> None:
     assert third.cache_report.compiled == 1
     data = GENERATOR.standard_normal((1, 4, 8, 8)).astype("float32")
     np.testing.assert_array_equal(run(third, data), run(first, data))
+
+
+SECOND_PROCESS = """
+import tilewright as tvm
+from tilewright import relay
+module = tvm.parser.fromtext({module!r})
+report = relay.build(module, "llvm").cache_report
+print(report.compiled, report.cached)
+"""
+
+
+def test_kernels_come_from_the_cache_in_another_process(own_cache: Path) -> None:
+    """Whatever order its sets have: nothing is lowered either, because what decides the code reads the same."""
+    x = relay.var("x", shape=(4, 6))
+    module = tvm.IRModule.from_expr(relay.Function([x], relay.nn.softmax(x)))
+    program = SECOND_PROCESS.format(module=module.astext())
+    reports = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for seed in ("1", "2", "3")
+    ]
+    assert reports == [["1", "0"], ["0", "1"], ["0", "1"]]
+    assert len(list((own_cache / "code").rglob("*.key"))) == 1
 
 
 def test_what_a_user_registers_is_never_taken_from_the_cache(own_cache: Path) -> None:

@@ -88,6 +88,10 @@ class CPUDescription:
     l3_bytes_per_cycle: float = 12.0
     parallel_work: int = 65_536
 
+    def __str__(self) -> str:
+        """Every property, the same text in every process, as cache keys need it: a set prints in order of its hashes."""
+        return repr({**vars(self), "features": sorted(self.features)})
+
     def lanes(self, bits: int) -> int:
         """Elements of this many bits that one vector holds; 1 where there are no vectors."""
         return max(1, self.vector_bits // bits)
