@@ -17,11 +17,13 @@ from tilewright.runtime import interrupt as _interrupt
 from tilewright.runtime.benchmark import BenchmarkResult, require_counts
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import check, failure, keep_exception
-from tilewright.runtime.input_values import as_input
+from tilewright.runtime.host_call import HostCall
+from tilewright.runtime.input_values import matching
 from tilewright.runtime.library import LIBRARY, QUICK, DLDevice, address_of
 from tilewright.runtime.module import Module
-from tilewright.runtime.ndarray import HOST, NDArray
+from tilewright.runtime.ndarray import HOST, NDArray, numpyasarray
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+from tilewright.support.dtype import DataType
 from tilewright.support.options import record_graphs
 
 _FIND_TYPE = ctypes.CFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)
@@ -105,6 +107,7 @@ class GraphExecutor(Module):
         linked = [] if '"linked_params"' not in graph_json else list(self._linked_inputs())
         self._given: set[int] = set(linked)
         self._read_only: set[int] = set(linked)
+        self._types: dict[int, DataType] = {}
         super().__init__("GraphExecutor", ("run", *_OPERATIONS))
 
     def _find(self, name: str) -> PackedFunc | None:
@@ -209,6 +212,16 @@ class GraphExecutor(Module):
         )
         return BenchmarkResult(list(seconds))
 
+    def host_call(self, inputs: Sequence[str], outputs: Sequence[str]) -> HostCall | None:
+        """The quickest way to call the model with values for these inputs; None where NumPy lacks a type. The outputs,
+        all of them, get these names."""
+        given = {name: (index, self._shared(index)) for name in inputs for index in [self._input(name)]}
+        made = {name: self.get_output(index) for index, name in enumerate(outputs)}
+        try:
+            return HostCall(self._graph.address, given, made)
+        except TypeError:
+            return None
+
     # ---- inputs ----
 
     def get_num_inputs(self) -> int:
@@ -288,10 +301,17 @@ class GraphExecutor(Module):
         float32, an integer must fit); arrays of other libraries must have it.
         """
         index = self._input(key)
-        tensor = value if isinstance(value, NDArray) else as_input(value, self._shared(index).dtype)
-        check(LIBRARY.tilewright_graph_set_input(self._graph.address, index, tensor.handle))
+        given = value if isinstance(value, NDArray) else matching(value, self._type_of(index))
+        described = given._dltensor if isinstance(given, NDArray) else numpyasarray(given)
+        check(LIBRARY.tilewright_graph_set_input(self._graph.address, index, ctypes.byref(described)))
         self._given.add(index)
         self._read_only.discard(index)
+
+    def _type_of(self, index: int) -> DataType:
+        found = self._types.get(index)
+        if found is None:
+            found = self._types[index] = self._shared(index).dtype
+        return found
 
     def set_input_zero_copy(self, key: int | str, value: NDArray) -> None:
         """Makes an input read the array's own memory from now on; the graph keeps the array alive as long as it

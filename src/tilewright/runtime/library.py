@@ -253,6 +253,7 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_graph_load_params": (c_int32, (c_void_p, c_char_p, c_size_t)),
     "tilewright_graph_share_params": (c_int32, (c_void_p, c_void_p, c_char_p, c_size_t)),
     "tilewright_graph_run": (c_int32, (c_void_p,)),
+    "tilewright_graph_call": (c_int32, (c_void_p, c_int32, c_void_p, c_void_p, c_int32, c_void_p)),
     "tilewright_graph_input_storage": (c_int32, (c_void_p, c_int32)),
     "tilewright_graph_updates_input": (c_int32, (c_void_p, c_int32)),
     "tilewright_graph_input_is_linked": (c_int32, (c_void_p, c_int32)),

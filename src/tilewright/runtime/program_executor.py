@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright.runtime.container import ADT
@@ -38,6 +38,9 @@ class ProgramExecutor:
         if dtype is None:
             raise failure("ValueError", f"the input {name} is not a tensor: use runtime.vm.VirtualMachine")
         self._values[name] = value if isinstance(value, NDArray) else as_input(value, dtype)
+
+    def host_call(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """None: a program has no quicker way than its steps."""
 
     def run(self) -> None:
         """Runs the program."""

@@ -405,6 +405,26 @@ static int32_t run_all(TilewrightGraph* graph) { return run_until(graph, graph->
 
 int32_t tilewright_graph_run(TilewrightGraph* graph) { return enter(graph) != 0 ? -1 : leave(graph, tw_graph_run(graph, run_all)); }
 
+static int32_t call(TilewrightGraph* graph, int32_t num_values, const int32_t* inputs, const DLTensor* values, int32_t num_results,
+                    const DLTensor* results) {
+  if (num_results < 0 || num_results > graph->num_outputs) {
+    return tw_fail("ValueError", "the graph has %d outputs; there are no %d results", (int)graph->num_outputs, (int)num_results);
+  }
+  for (int32_t i = 0; i < num_values; ++i) {
+    if (set_input(graph, inputs[i], &values[i]) != 0) return -1;
+  }
+  if (tw_graph_run(graph, run_all) != 0) return -1;
+  for (int32_t i = 0; i < num_results; ++i) {
+    if (tilewright_tensor_copy(&graph->entries[graph->outputs[i]].tensor, &results[i]) != 0) return -1;
+  }
+  return 0;
+}
+
+int32_t tilewright_graph_call(TilewrightGraph* graph, int32_t num_values, const int32_t* inputs, const DLTensor* values,
+                              int32_t num_results, const DLTensor* results) {
+  return enter(graph) != 0 ? -1 : leave(graph, call(graph, num_values, inputs, values, num_results, results));
+}
+
 /* ---- inputs and outputs in the caller's memory ---- */
 
 /* The entry is the whole of its storage, and the host can hand over memory for it. */

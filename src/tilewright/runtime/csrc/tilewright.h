@@ -613,6 +613,10 @@ TILEWRIGHT_API int32_t tilewright_graph_run(TilewrightGraph* graph);
 TILEWRIGHT_API int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t node); /* that node included */
 TILEWRIGHT_API int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node);  /* that node alone */
 
+/* Sets inputs, runs, and copies the first outputs out: what a call of the model is, in one call of C. */
+TILEWRIGHT_API int32_t tilewright_graph_call(TilewrightGraph* graph, int32_t num_values, const int32_t* inputs, const DLTensor* values,
+                                             int32_t num_results, const DLTensor* results);
+
 /* The number of the storage that an input or an output is the whole of, where the host can hand over other memory for it;
  * -1 where it cannot: the graph has more in that memory, writes over an input, or returns an input or a parameter. */
 TILEWRIGHT_API int32_t tilewright_graph_input_storage(TilewrightGraph* graph, int32_t index);
