@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from isa import is_limited, isa_environment
+from isa import isa_environment, limit
 
 PAUSE = 0.4
 """Seconds between rounds: threads of BLAS and OpenMP spin for a while after a call, on the next contender's core."""
@@ -125,7 +125,9 @@ def machine() -> dict[str, object]:
         if key.strip() == "flags":
             flags = value
     wanted: tuple[str, ...] = ("avx2", "fma")
-    if not is_limited():
+    if limit() != "avx2":
+        wanted += ("avx_vnni",)
+    if limit() == "native":
         wanted += ("avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
     return {
         "processor": model,

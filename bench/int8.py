@@ -2,7 +2,7 @@
 
 Run it:  python bench/int8.py [--only resnet18,mlp] [--rounds 9] [--form QOperator] [--signed] [--per-tensor]
          python bench/int8.py --by tilewright
-         python bench/int8.py --isa avx2
+         python bench/int8.py --isa avx2    # or avx_vnni
          python bench/int8.py --target "llvm -mcpu=core-avx2"    # against our own float32 only
 
 Writes bench/results/int8.md, or int8_avx2.md. Batch 1, two threads, no tuning. ONNX Runtime's static quantiser, or

@@ -11,7 +11,7 @@ from typing import Any
 
 from contenders import CONTENDERS, version
 from harness import write_table
-from isa import is_limited
+from isa import limit
 
 OURS = "tilewright"
 REFERENCE = "onnxruntime"
@@ -143,10 +143,14 @@ def write_report(
         "converter (litert-torch) would replace packages of the environment that the others run in. "
         f"Load average of the machine at the end: {os.getloadavg()[0]:.1f}."
     )
-    if is_limited():
+    if limit() != "native":
+        hidden, left = {
+            "avx2": (", AMX and AVX-VNNI", "AVX2"),
+            "avx_vnni": (" and AMX", "AVX2 and AVX-VNNI"),
+        }[limit()]
         about += (
-            " AVX-512 and AMX are hidden from all contenders (the CPUID instruction is answered without them), so that "
-            "each takes its code for AVX2, and the peak is that of AVX2; caches and clock are this machine's."
+            f" AVX-512{hidden} are hidden from all contenders (the CPUID instruction is answered without them), so "
+            f"that each takes its code for {left}, and the peak is that of AVX2; caches and clock are this machine's."
         )
     versions = ", ".join(f"{CONTENDERS[name].title} {version(name)}".strip() for name in names)
     notes = [about, f"Versions: {versions}.", means(rows, names), failures(rows)]

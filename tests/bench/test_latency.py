@@ -99,33 +99,6 @@ def test_latency_writes_a_table_and_a_plot(tmp_path: Path, models: Path) -> None
     assert plot.startswith("<svg") and "dqn" in plot
 
 
-def hides_features() -> bool:
-    """True on Linux where the processor can fault on CPUID."""
-    information = Path("/proc/cpuinfo")
-    return information.exists() and {"cpuid_fault", "avx512f"} <= set(information.read_text().split())
-
-
-@pytest.mark.skipif(not hides_features(), reason="needs AVX-512 and a processor that faults on CPUID")
-def test_avx512_is_hidden_where_that_is_asked_for() -> None:
-    """The program comes back without AVX-512, and so does what it starts with the environment of contenders."""
-    program = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import isa, os, subprocess; isa.start_again('avx2'); "
-        "from tilewright.target.cpu import describe_cpu; print(describe_cpu('llvm').vector_bits); "
-        "show = 'from tilewright.target.cpu import describe_cpu; print(describe_cpu(\"llvm\").vector_bits)'; "
-        "sys.stdout.flush(); "
-        "subprocess.run([sys.executable, '-c', show], env={**os.environ, **isa.isa_environment()})"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", program, str(ROOT / "bench")],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert found.stdout.split() == ["256", "256"], found.stderr
-
-
 @pytest.mark.slow
 @needs_runtimes
 def test_ops_writes_kernels_and_operators(tmp_path: Path, models: Path) -> None:
