@@ -196,6 +196,8 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_tensor_to_dlpack_versioned": (c_void_p, (c_void_p,)),
     "tilewright_capsule_destructor": (c_void_p, (c_void_p, c_void_p)),
     "tilewright_tensor_copy": (c_int32, (c_void_p, c_void_p)),
+    "tilewright_tensor_read": (c_int32, (c_void_p, c_void_p)),
+    "tilewright_tensor_write": (c_int32, (c_void_p, c_void_p)),
     "tilewright_workspace_alloc": (c_void_p, (c_int32, c_int32, c_uint64)),
     "tilewright_workspace_free": (c_int32, (c_int32, c_int32, c_void_p)),
     "tilewright_parallel_launch": (c_int32, (c_void_p, c_void_p, c_int32)),

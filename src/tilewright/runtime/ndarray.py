@@ -117,6 +117,7 @@ def dtype_of_numpy(dtype: np.dtype[Any]) -> DataType:
     )
 
 
+@cache
 def dl_data_type(dtype: DataType) -> DLDataType:
     """DLPack's description of a data type."""
     return DLDataType(dtype.type_code, dtype.bits, dtype.lanes)
@@ -262,8 +263,7 @@ class NDArray(Object):
         element = self.dtype
         lanes = (element.lanes,) if element.lanes > 1 else ()
         made: npt.NDArray[Any] = np.empty(self.shape + lanes, numpy_dtype(element))
-        described = self._described_as(made, element)
-        check(LIBRARY.tilewright_tensor_copy(self._address, ctypes.addressof(described)))
+        check(LIBRARY.tilewright_tensor_read(self._address, made.ctypes.data))
         return made
 
     def asnumpy(self) -> npt.NDArray[Any]:
@@ -277,17 +277,6 @@ class NDArray(Object):
             )
         made = self.numpy()
         return made if dtype is None else made.astype(dtype)
-
-    @staticmethod
-    def _described_as(values: npt.NDArray[Any], dtype: DataType) -> DLTensor:
-        """Contiguous NumPy memory under a tensor's own data type and shape."""
-        shape = values.shape[:-1] if dtype.lanes > 1 else values.shape
-        extents = (c_int64 * max(1, len(shape)))(*shape)
-        described = DLTensor(
-            values.ctypes.data, HOST.described, len(shape), dl_data_type(dtype), extents, None, 0
-        )
-        described._extents = extents
-        return described
 
     def _memory(self) -> npt.NDArray[Any] | None:
         """The elements of a compact array that the host can read, not copied, as one row; None for any other array."""
@@ -343,9 +332,8 @@ class NDArray(Object):
         if target is not None:
             np.copyto(target.reshape(shape), source, casting="unsafe")
             return self
-        values = np.ascontiguousarray(source, dtype=numpy_dtype(element)).reshape(shape)
-        described = self._described_as(values, element)
-        check(LIBRARY.tilewright_tensor_copy(ctypes.addressof(described), self._address))
+        values = np.asarray(source, dtype=numpy_dtype(element), order="C")
+        check(LIBRARY.tilewright_tensor_write(self._address, values.ctypes.data))
         return self
 
     def copyto(self, target: NDArray | Device, mem_scope: str | None = None) -> NDArray:

@@ -294,3 +294,18 @@ int32_t tilewright_tensor_copy(const DLTensor* from, const DLTensor* to) {
   if (tw_is_compact(from) && tw_is_compact(to)) return copy_runs(from, to, move_between_devices);
   return copy_through_host(from, to);
 }
+
+/* A tensor like another, with its elements in a row in memory of the host. */
+static DLTensor in_a_row(const DLTensor* like, void* memory) {
+  return (DLTensor){memory, TW_HOST, like->ndim, like->dtype, like->shape, NULL, 0};
+}
+
+int32_t tilewright_tensor_read(const DLTensor* from, void* memory) {
+  DLTensor to = in_a_row(from, memory);
+  return tilewright_tensor_copy(from, &to);
+}
+
+int32_t tilewright_tensor_write(const DLTensor* to, const void* memory) {
+  DLTensor from = in_a_row(to, (void*)memory);
+  return tilewright_tensor_copy(&from, to);
+}

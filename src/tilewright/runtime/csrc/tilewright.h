@@ -489,6 +489,10 @@ TILEWRIGHT_API void* tilewright_capsule_destructor(void* capsule_is_valid, void*
 /* Copies elements between tensors of one shape and data type, whatever their devices and strides. They must not overlap. */
 TILEWRIGHT_API int32_t tilewright_tensor_copy(const DLTensor* from, const DLTensor* to);
 
+/* The same to and from memory of the host that has all the elements in a row. */
+TILEWRIGHT_API int32_t tilewright_tensor_read(const DLTensor* from, void* memory);
+TILEWRIGHT_API int32_t tilewright_tensor_write(const DLTensor* to, const void* memory);
+
 /* ---- Memory for generated code ---------------------------------------------------------------------------------------- */
 /* 64-byte aligned scratch memory: from the calling thread's pool on the host, from the driver on other devices; NULL with
  * an error on failure. */
