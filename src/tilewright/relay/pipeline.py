@@ -29,7 +29,8 @@ def prepare_passes(target: Target | None) -> list[Pass]:
         transform.Legalize(),
         # From here on there is no batch_norm, dropout or other operator that only matters in training.
         transform.SimplifyInference(),
-        transform.DynamicToStatic(),
+        # Transposed weights share the memory of the model's until they are put into blocks, or up to the end.
+        transform.DynamicToStatic(views=True),
         transform.EliminateCommonSubexpr(),
         # Shapes that follow from open dimensions are in the types now.
         transform.ResolveReshapes(),
@@ -40,7 +41,7 @@ def prepare_passes(target: Target | None) -> list[Pass]:
         transform.CombineParallelConv2D(3),
         *_combine_dense(target),
         transform.CombineParallelBatchMatmul(3),
-        transform.FoldConstant(),
+        transform.FoldConstant(views=True),
         transform.FoldScaleAxis(),
         transform.CanonicalizeCast(),
         transform.CanonicalizeOps(),
@@ -48,7 +49,7 @@ def prepare_passes(target: Target | None) -> list[Pass]:
         # What only this kind of device wants.
         *(one() for one in rewrites_for(target).passes),
         # A bias and the shift of a batch norm after it are two constants in a row now.
-        transform.FoldConstant(),
+        transform.FoldConstant(views=True),
         *(one() for one in rewrites_for(target).folded_passes),
         transform.MultiplyByReciprocal(),
         # Transposes around attention cancel in what comes next.
@@ -63,7 +64,9 @@ def prepare_passes(target: Target | None) -> list[Pass]:
         # With channels-last images, a residual meets the product that it is added to.
         transform.SinkReshape(),
         transform.FastMath(),
-        transform.FoldConstant(),
+        transform.FoldConstant(views=True),
+        # From here on the elements of every constant are in the order of its indices.
+        transform.CompactConstants(),
     ]
 
 

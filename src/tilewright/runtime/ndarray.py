@@ -43,6 +43,7 @@ from tilewright.runtime.dlpack import (
 )
 from tilewright.runtime.failure import check, failure
 from tilewright.runtime.library import LIBRARY, OBJECT_HEADER_BYTES, QUICK, DLDataType, DLTensor
+from tilewright.runtime.strided_copy import copy_strided
 from tilewright.support.arena import ALIGNMENT
 from tilewright.support.dtype import BFLOAT, DataType
 from tilewright.support.node import Object
@@ -330,7 +331,7 @@ class NDArray(Object):
             )
         target = self._memory() if not source.flags.c_contiguous else None
         if target is not None:
-            np.copyto(target.reshape(shape), source, casting="unsafe")
+            copy_strided(target.reshape(shape), source)
             return self
         values = np.asarray(source, dtype=numpy_dtype(element), order="C")
         check(LIBRARY.tilewright_tensor_write(self._address, values.ctypes.data))

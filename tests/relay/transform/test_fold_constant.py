@@ -132,3 +132,30 @@ def test_a_long_chain_of_constants() -> None:
         made = made + relay.const(1.0)
     folded = after(FOLD, made)
     assert folded.body.data.numpy().tolist() == [10_001.0] * 3
+
+
+def constant_of(expr: Any) -> relay.Constant:
+    """The only constant that a sum or product with a variable has."""
+    return next(argument for argument in expr.body.args if isinstance(argument, relay.Constant))
+
+
+def test_views_share_the_memory_of_the_weight() -> None:
+    """With ``views`` a large transpose copies nothing, and what follows it reads the weight in place."""
+    weight = relay.const(np.random.default_rng(0).standard_normal((320, 256)).astype("float32"))
+    x = relay.var("x", shape=(256, 320))
+    transposed = constant_of(after(transform.FoldConstant(views=True), x + relay.transpose(weight)))
+    assert transposed.data.memory_range().start == weight.data.memory_range().start
+    blocked = relay.layout_transform(relay.transpose(weight), "NC", "NC16c")
+    y = relay.var("y", shape=(256, 20, 16))
+    made = [constant_of(after(transform.FoldConstant(views), y + blocked)) for views in (False, True)]
+    assert made[0].data.strides == made[1].data.strides
+    np.testing.assert_array_equal(made[0].data.numpy(), made[1].data.numpy())
+
+
+def test_views_change_no_bit_of_what_is_computed_of_them() -> None:
+    """References get transposed arguments as if they had been copied: sums are in the same order."""
+    weight = relay.const(np.random.default_rng(1).standard_normal((320, 256)).astype("float32"))
+    x = relay.var("x", shape=(256,))
+    y = x + relay.sum(relay.exp(relay.transpose(weight)) * relay.transpose(weight), axis=1)
+    made = [constant_of(after(transform.FoldConstant(views), y)).data.numpy() for views in (False, True)]
+    np.testing.assert_array_equal(*made)

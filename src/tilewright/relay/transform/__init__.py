@@ -16,6 +16,7 @@ from tilewright.relay.transform.check_indices import CheckIndices
 from tilewright.relay.transform.combine_parallel_batch_matmul import CombineParallelBatchMatmul
 from tilewright.relay.transform.combine_parallel_conv2d import CombineParallelConv2D
 from tilewright.relay.transform.combine_parallel_dense import CombineParallelDense
+from tilewright.relay.transform.compact_constants import CompactConstants
 from tilewright.relay.transform.conv2d_to_sparse import Conv2dToSparse, Conv2dToSparse2
 from tilewright.relay.transform.convert_layout import ConvertLayout, LayoutConfig
 from tilewright.relay.transform.dead_code_elimination import DeadCodeElimination

@@ -90,13 +90,16 @@ class _MakeStatic(Folder):
         if isinstance(made, Call) and isinstance(made.op, Op) and made.op.name in STATIC:
             with span_scope(call.span):
                 static = _static(made, STATIC[made.op.name])
-            return made if static is None else folded(static)
+            return made if static is None else folded(static, self.views)
         return made
 
 
 @dataclass
 class DynamicToStatic(FunctionPass):
     """Replace ``dyn`` operators whose shape arguments are constant."""
+
+    views: bool = False
+    """As for ``FoldConstant``."""
 
     name = "DynamicToStatic"
     opt_level = 2
@@ -112,5 +115,5 @@ class DynamicToStatic(FunctionPass):
         post_order_visit(func.body, look)
         if not dynamic:
             return func
-        body = _MakeStatic().visit(func.body)
+        body = _MakeStatic(self.views).visit(func.body)
         return func if body is func.body else func.replace(body=body, ret_type=None)

@@ -4,6 +4,9 @@ Operator calls with constant arguments are computed by the operators' references
 a variable bound to a constant is replaced by it, and the shape of a tensor with a static type is known without its
 elements.
 
+A weight is often transposed first and put into blocks later. With ``views``, a large transposed constant shares the
+memory of what it was made of, so that the two are one copy; ``CompactConstants`` copies those that nothing followed.
+
 Not folded: operators with side effects or of a device, random number generators, operators without a reference, and
 cheap ones whose result is large and several times the size of their arguments: storing a large tensor of zeros is no
 better than computing it.
@@ -32,7 +35,8 @@ from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.op.shapes import dims, known
 from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.relay.transform.lib.rewriting import keep_type, made_type
-from tilewright.runtime.ndarray import array, from_dlpack, numpy_dtype
+from tilewright.runtime.ndarray import NDArray, array, from_dlpack, numpy_dtype
+from tilewright.runtime.strided_copy import compacted
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
 from tilewright.support.span import span_scope
@@ -40,6 +44,12 @@ from tilewright.support.span import span_scope
 LARGE = 1 << 16
 """Bytes from which a result that is ``TIMES`` its arguments is made when the model runs."""
 TIMES = 4
+
+MOVES = frozenset({"transpose", "concatenate", "layout_transform"})
+"""Operators that only move elements, and so give the same for arguments in any order of memory. The references of
+others get theirs in the order of the indices: sums depend on it."""
+LAZY = frozenset({"transpose", "concatenate"})
+"""Those whose results ``views`` concerns: layouts of blocks are final."""
 
 STAYS = frozenset(
     {
@@ -96,27 +106,44 @@ def _is_placed_constant(expr: Any) -> bool:
     )
 
 
-def _as_expr(value: Any) -> RelayExpr:
+def _as_expr(value: Any, in_any_order: bool = False) -> RelayExpr:
     if isinstance(value, tuple):
-        return Tuple([_as_expr(part) for part in value])
-    shared = value.nbytes >= LARGE and value.flags.c_contiguous and value.dtype.kind in "fiu"
+        return Tuple([_as_expr(part, in_any_order) for part in value])
+    usable = value.flags.c_contiguous or in_any_order
+    shared = value.nbytes >= LARGE and usable and value.dtype.kind in "fiu"
     return Constant(from_dlpack(value) if shared else array(value))
+
+
+def shared_values(data: NDArray) -> np.ndarray[Any, Any] | None:
+    """The elements in place, not to be written, where NumPy can have them so."""
+    dtype = data.dtype
+    if data.device.device_type != 1 or dtype.lanes != 1 or numpy_dtype(dtype).kind not in "fiu":
+        return None
+    capsule: Any = data
+    return np.from_dlpack(capsule)
 
 
 class _ReadingInterpreter(Interpreter):
     """Reads constants in place: weights are large, and a model folds each of them several times."""
 
+    def __init__(self, in_any_order: bool) -> None:
+        super().__init__()
+        self.in_any_order = in_any_order
+
     def visit_constant(self, node: Constant) -> Any:
         """The array, not to be written; what is a view of it keeps it alive."""
-        data: Any = node.data
-        shared = (
-            data.device.device_type == 1 and data.dtype.lanes == 1 and numpy_dtype(data.dtype).kind in "fiu"
-        )
-        return np.from_dlpack(data) if shared else data.numpy()
+        values = shared_values(node.data)
+        if values is None:
+            return node.data.numpy()
+        return values if self.in_any_order else compacted(values)
 
 
 class Folder(ExprMutator):
     """Computes what is constant, arguments first. Types are those of the rewritten expressions."""
+
+    def __init__(self, views: bool = False) -> None:
+        super().__init__()
+        self.views = views
 
     def visit(self, expr: RelayExpr) -> Any:
         """The folded expression. Types that cannot be inferred from the parts are those of the program."""
@@ -170,10 +197,10 @@ class Folder(ExprMutator):
 
     def visit_call(self, call: Call) -> RelayExpr:
         """Compute the call where that is possible and pays."""
-        return folded(call.map_children(self.visit))
+        return folded(call.map_children(self.visit), self.views)
 
 
-def folded(call: Call) -> RelayExpr:
+def folded(call: Call, views: bool = False) -> RelayExpr:
     """The value of a call whose arguments are constants, or the call."""
     op = call.op
     if not isinstance(op, Op) or op.name in STAYS or op.get_attr("TOpIsStateful"):
@@ -190,12 +217,12 @@ def folded(call: Call) -> RelayExpr:
     if _too_large(call, op):
         return call
     try:
-        value = _ReadingInterpreter().run(call)
+        value = _ReadingInterpreter(op.name in MOVES).run(call)
     except (TilewrightError, IndexError, ValueError):
         # Where the call is never reached there is nothing wrong with it; where it is, the run will tell.
         return call
     with span_scope(call.span):
-        return _as_expr(value)
+        return _as_expr(value, views and op.name in LAZY)
 
 
 def _folded_shape(call: Call, name: str) -> RelayExpr:
@@ -225,17 +252,20 @@ def _too_large(call: Call, op: Op) -> bool:
 class FoldConstant(FunctionPass):
     """Compute what is constant."""
 
+    views: bool = False
+    """True: large transposed constants may share the memory of what they were made of."""
+
     name = "FoldConstant"
     opt_level = 2
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         """Fold within one function."""
-        return fold_function(func)
+        return fold_function(func, self.views)
 
 
-def fold_function(func: Function) -> Function:
+def fold_function(func: Function, views: bool = False) -> Function:
     """A typed function with what is constant computed."""
-    body = Folder().visit(func.body)
+    body = Folder(views).visit(func.body)
     return func if body is func.body else func.replace(body=body)
 
 

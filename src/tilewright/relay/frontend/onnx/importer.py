@@ -74,6 +74,7 @@ class GraphImporter:
             parent.low_precision if parent is not None else {}
         )
         self._unrolled: list[int] = parent._unrolled if parent is not None else [0]
+        self._varying: set[RelayExpr] = parent._varying if parent is not None else set()
         self.assumed: dict[RelayExpr, bool] = parent.assumed if parent is not None else {}
 
     # Names
@@ -303,13 +304,19 @@ class GraphImporter:
     def _is_constant(self, expr: RelayExpr) -> bool:
         """True if an expression consists only of constants and pure operators, and nothing in it is large. Quantised
         weights stay quantised, for products of integers."""
+        found = self._consists_of_constants(expr)
+        if not found:
+            self._varying.add(expr)
+        return found
+
+    def _consists_of_constants(self, expr: RelayExpr) -> bool:
         pending, seen = [expr], set()
         while pending:
             current = pending.pop()
             if current in seen or isinstance(current, Constant):
                 continue
             seen.add(current)
-            if len(seen) > 200:
+            if len(seen) > 200 or current in self._varying:
                 return False
             if (
                 isinstance(current, Call)

@@ -35,8 +35,9 @@ from tilewright.topi.nn.convolution import conv
 from tilewright.topi.nn.winograd_util import integer_winograd_transforms, winograd_matrices
 from tilewright.topi.utils import const_matrix
 
-_ROWS_AT_ONCE: Final = 4096
-"""Kernels transformed at a time: in float64 they and what becomes of them stay in the cache."""
+_PRODUCTS_AT_ONCE: Final = 1 << 18
+"""Multiplications of one matrix product: what it reads and writes stays in the cache, and it is too small for BLAS to
+share among threads, which on a busy machine wait for each other a hundred times as long as the product takes."""
 
 
 def transforms_depth(depth: Any, size: Any) -> bool:
@@ -66,8 +67,9 @@ def _weight_reference(attrs: Any, weight: Any) -> Any:
     rows = weight.reshape(-1, weight.shape[2] * weight.shape[3])
     both = np.kron(g, g)
     made = np.empty((len(both), len(rows)), weight.dtype)
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
+    at_once = max(1, _PRODUCTS_AT_ONCE // (64 * both.size)) * 64
+    for start in range(0, len(rows), at_once):
+        part = slice(start, start + at_once)
         made[:, part] = both @ rows[part].T.astype(np.float64)
     return made.reshape(len(g), len(g), *weight.shape[:2])
 
