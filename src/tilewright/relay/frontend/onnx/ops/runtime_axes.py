@@ -46,9 +46,7 @@ def unsqueezed_at(node: Node, data: Expr, axes: Expr) -> Expr:
     return relay.reshape(data, _ones_where(mask, extents), allowzero=True)
 
 
-def reduced_at(
-    node: Node, data: Expr, axes: Expr, keepdims: bool, reduction: Callable[[Expr], Expr]
-) -> Expr:
+def reduced_at(node: Node, data: Expr, axes: Expr, keepdims: bool, reduction: Callable[[Expr], Expr]) -> Expr:
     """A reduction along axes; ``reduction`` reduces the second axis of a matrix, without keeping it."""
     rank = node.rank(data)
     mask = _mask(node, axes, rank)
@@ -56,9 +54,7 @@ def reduced_at(
     extents = relay.shape_of(data, "int64")
     kept = _ones_where(mask, extents)
     sizes = [relay.prod(kept), relay.prod(_ones_where(relay.logical_not(mask), extents))]
-    matrix = relay.reshape(
-        _permuted(data, extents, order), relay.stack(sizes, axis=0), allowzero=True
-    )
+    matrix = relay.reshape(_permuted(data, extents, order), relay.stack(sizes, axis=0), allowzero=True)
     result = reduction(matrix)
     if keepdims:
         return relay.reshape(result, kept, allowzero=True)
