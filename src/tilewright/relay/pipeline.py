@@ -35,6 +35,7 @@ def prepare_passes(target: Target | None) -> list[Pass]:
         # Shapes that follow from open dimensions are in the types now.
         transform.ResolveReshapes(),
         transform.SimplifyExpr(),
+        transform.FoldTransposeIntoDense(),
         # Before scales are folded: a batch norm may follow the slice.
         transform.TrimConvolution(),
         *(one() for one in rewrites_for(target).early_passes),

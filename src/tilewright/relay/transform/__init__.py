@@ -35,6 +35,7 @@ from tilewright.relay.transform.flatten_atrous_conv import FlattenAtrousConv
 from tilewright.relay.transform.fold_constant import FoldConstant, FoldConstantExpr
 from tilewright.relay.transform.fold_explicit_padding import FoldExplicitPadding
 from tilewright.relay.transform.fold_scale_axis import FoldScaleAxis
+from tilewright.relay.transform.fold_transpose_into_dense import FoldTransposeIntoDense
 from tilewright.relay.transform.forward_fold_scale_axis import ForwardFoldScaleAxis
 from tilewright.relay.transform.fuse_attention import FuseAttention
 from tilewright.relay.transform.fuse_ops import FuseOps

@@ -100,3 +100,5 @@ def test_inputs_are_checked():
         check_size("a result", relay.TensorType((1,) * 65))
     with pytest.raises(ModelError, match="the model has no input 'z'; it has x, y"):
         check_input_names({"x": [1], "z": [1]}, ["x", "y", "w"], ["y", "x"])
+    with pytest.raises(AssertionError, match="the model has no input 'z'"):
+        check_input_names({"z": [1]}, ["x"], ["x"])

@@ -91,3 +91,11 @@ def test_functions_of_unknown_shapes() -> None:
         module, _ = from_onnx(model)
         assert "?" in str(module["main"].params[0].type_annotation)
         assert_close(run(model, {"x": given}), [one(operator, given, opset=22)])
+
+
+def test_activations_of_integers() -> None:
+    """Computed in floating point, and cut off."""
+    given = np.asarray([-3, 0, 2, 50], "int64")
+    found = one("Softplus", given)
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(found, [0, 0, 2, 50])

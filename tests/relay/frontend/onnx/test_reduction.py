@@ -104,3 +104,30 @@ def test_unknown_sizes_stay_unknown() -> None:
     kind = from_onnx(model)[0]["main"].body.checked_type
     assert str(kind) == "Tensor[(?, 1, ?), float32]"
     assert_close(run(model, {"x": DATA}), [DATA.mean(axis=1, keepdims=True)])
+
+
+@pytest.mark.parametrize("operator", FUNCTIONS)
+@pytest.mark.parametrize("axes", [[1], [-1, 0], [2, 0, 1]])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_axes_that_are_known_only_when_the_model_runs(operator: str, axes: list[int], keepdims: int) -> None:
+    """Their number is known, and so is the rank of the result."""
+    inputs: dict[str, Any] = {"x": DATA, "axes": np.asarray(axes, "int64")}
+    model = node_model(operator, inputs, opset=18, keepdims=keepdims)
+    kind = from_onnx(model)[0]["main"].checked_type.ret_type
+    assert len(kind.shape) == (3 if keepdims else 3 - len(axes))
+    (found,) = run(model, inputs)
+    expected = FUNCTIONS[operator](DATA, axis=tuple(axes), keepdims=bool(keepdims))
+    assert_close([found], [np.asarray(expected)])
+
+
+def test_axes_and_shapes_that_are_known_only_when_the_model_runs() -> None:
+    """A tensor of open dimensions, integers of it, and one without elements."""
+    inputs: dict[str, Any] = {
+        "x": np.arange(24, dtype="int64").reshape(2, 3, 4),
+        "axes": np.asarray([1], "int64"),
+    }
+    (found,) = run(node_model("ReduceSum", inputs, opset=13, unknown=True), inputs)
+    np.testing.assert_array_equal(found, inputs["x"].sum(1, keepdims=True))
+    inputs["x"] = np.zeros((2, 0, 4), "float32")
+    (found,) = run(node_model("ReduceSum", inputs, opset=13), inputs)
+    np.testing.assert_array_equal(found, np.zeros((2, 1, 4), "float32"))

@@ -116,10 +116,10 @@ def test_tile_and_its_zero():
 
 
 def test_errors_name_what_is_needed():
-    """Axes that are inputs, and ones that are not known, have to be given."""
-    data, axes = np.zeros((1, 3), "float32"), np.asarray([0], "int64")
-    with pytest.raises(ValueNeeded, match="axes has to be a constant; it is computed from a") as found:
-        from_onnx(node_model("Squeeze", {"x": data, "a": axes}))
+    """An axis that is an input, and dimensions that are not known, have to be given."""
+    data, axis = np.zeros((1, 3), "float32"), np.asarray(0, "int64")
+    with pytest.raises(ValueNeeded, match="the axis has to be a constant; it is computed from a") as found:
+        from_onnx(node_model("CumSum", {"x": data, "a": axis}))
     assert found.value.inputs == ("a",)
     with pytest.raises(ShapeNeeded, match="fix it with shape"):
         from_onnx(node_model("Squeeze", {"x": data}, unknown=True))
@@ -145,3 +145,34 @@ def test_constants_of_several_dimensions_keep_their_shape(kind):
     values, places = run(model, {"x": data})
     np.testing.assert_array_equal(places, [[3, 1], [0, 2]])
     np.testing.assert_array_equal(values, [[8, 6], [5, 7]])
+
+
+@pytest.mark.parametrize("axes", [[0, 2], [-1], [2, -4], [0, 1, 3]])
+def test_squeeze_of_axes_that_are_inputs(axes: list[int]):
+    """The rank of the result is known, its extents are not."""
+    inputs = {"x": np.ones((1, 1, 1, 1) if len(axes) > 2 else (1, 3, 1, 1), "float32")}
+    inputs["a"] = np.asarray(axes, "int64")
+    model = node_model("Squeeze", inputs)
+    kind = from_onnx(model)[0]["main"].checked_type.ret_type
+    assert len(kind.shape) == 4 - len(axes) and all(isinstance(one, relay.Any) for one in kind.shape)
+    (found,) = run(model, inputs)
+    np.testing.assert_array_equal(found, np.squeeze(inputs["x"], tuple(axes)))
+
+
+def test_squeeze_of_every_axis_as_an_input():
+    """A scalar is left."""
+    inputs = {"x": np.full((1, 1), 3, "float32"), "a": np.asarray([1, 0], "int64")}
+    (found,) = run(node_model("Squeeze", inputs), inputs)
+    assert found.shape == () and found == 3
+
+
+@pytest.mark.parametrize("axes", [[0], [-1], [2, 0], [1, -1]])
+@pytest.mark.parametrize("shape", [(), (2, 3), (0, 3)])
+def test_unsqueeze_of_axes_that_are_inputs(axes: list[int], shape: tuple[int, ...]):
+    """Places count in the result."""
+    if max(axes) >= len(shape) + len(axes) or (not shape and axes == [1, -1]):
+        axes = list(range(len(axes)))
+    data = np.arange(np.prod(shape, dtype=int), dtype="float32").reshape(shape)
+    inputs = {"x": data, "a": np.asarray(axes, "int64")}
+    (found,) = run(node_model("Unsqueeze", inputs), inputs)
+    np.testing.assert_array_equal(found, np.expand_dims(data, tuple(axes)))

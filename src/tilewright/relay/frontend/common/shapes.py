@@ -10,6 +10,11 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
 from tilewright.support.errors import ModelError
 
+
+class UnknownInput(ModelError, AssertionError):
+    """A shape or a type was given for an input that the model does not have."""
+
+
 MOST_DIMENSIONS = 64
 """A model with a tensor of more is refused."""
 LARGEST_TENSOR = 1 << 36
@@ -34,7 +39,7 @@ def check_input_names(shapes: Mapping[str, Any], known: Iterable[str], listed: I
     inputs = set(known)
     for name in shapes:
         if name not in inputs:
-            raise ModelError(f"the model has no input {name!r}; it has {', '.join(sorted(listed))}")
+            raise UnknownInput(f"the model has no input {name!r}; it has {', '.join(sorted(listed))}")
 
 
 def tensor_bytes(kind: Type) -> int:

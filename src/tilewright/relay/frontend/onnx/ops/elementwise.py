@@ -144,14 +144,16 @@ def clip(
 
 
 def in_single(convert: Activation) -> Activation:
-    """A function of several steps, each of which would round: float16 and bfloat16 are computed in float32."""
+    """A function of several steps, each of which would round: float16 and bfloat16 are computed in float32; integers,
+    which some exporters leave in, in float64, and cut off."""
 
     @functools.wraps(convert)
     def made(node: Node, data: RelayExpr) -> RelayExpr:
         dtype = node.dtype(data)
-        if dtype not in ("float16", "bfloat16"):
+        wide = "float32" if dtype in ("float16", "bfloat16") else "float64"
+        if wide == "float64" and is_floating(node, data):
             return convert(node, data)
-        return relay.cast(convert(node, relay.cast(data, "float32")), dtype)
+        return relay.cast(convert(node, relay.cast(data, wide)), dtype)
 
     return made
 

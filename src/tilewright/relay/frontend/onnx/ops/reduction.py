@@ -7,16 +7,18 @@ Axes are an attribute up to opset 17 (of ReduceSum: 12) and an input after it. N
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.common.needs import ShapeNeeded
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.elementwise import is_floating, number_limits
+from tilewright.relay.frontend.onnx.ops.runtime_axes import axes_count, reduced_at
 from tilewright.relay.frontend.onnx.registry import converter
 from tilewright.support.dtype import DataType
 
@@ -133,9 +135,26 @@ def _axes_as_attribute(node: Node, data: RelayExpr) -> RelayExpr:
 
 
 def _axes_as_input(node: Node, data: RelayExpr, axes: RelayExpr | None = None) -> RelayExpr:
-    """Axes as an input, which has to be known."""
+    """Axes as an input."""
+    if axes is not None and node.shape(axes) != (0,) and node.value(axes) is None:
+        return _reduced_at(node, data, axes)
     chosen = [] if axes is None or node.shape(axes) == (0,) else node.ints(axes, "the axes")
     return _reduced(node, data, chosen, not node.attr("noop_with_empty_axes", 0))
+
+
+def _reduced_at(node: Node, data: RelayExpr, axes: RelayExpr) -> RelayExpr:
+    """Axes that are known only at run time; there is at least one."""
+    if not node.rank(data):
+        return _reduced(node, data, [], False)
+    axes_count(node, cast(Expr, axes))
+    reduction = _REDUCTIONS[node.op_type]
+    return reduced_at(
+        node,
+        cast(Expr, data),
+        cast(Expr, axes),
+        bool(node.attr("keepdims", 1)),
+        lambda matrix: cast(Expr, reduction(node, matrix, (1,), False)),
+    )
 
 
 for _name in _REDUCTIONS:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from math import prod
+from typing import cast
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.dimensions import (
@@ -19,6 +21,7 @@ from tilewright.relay.frontend.onnx.ops.dimensions import (
     vector,
     with_known,
 )
+from tilewright.relay.frontend.onnx.ops.runtime_axes import squeezed_at, unsqueezed_at
 from tilewright.relay.frontend.onnx.registry import converter
 
 
@@ -113,6 +116,8 @@ def squeeze(node: Node, data: RelayExpr) -> RelayExpr:
 @converter("Squeeze", since=13)
 def squeeze_input(node: Node, data: RelayExpr, axes: RelayExpr | None = None) -> RelayExpr:
     """The axes as an input."""
+    if axes is not None and node.value(axes) is None:
+        return squeezed_at(node, cast(Expr, data), cast(Expr, axes))
     return _squeezed(node, data, None if axes is None else node.ints(axes, "axes"))
 
 
@@ -135,6 +140,8 @@ def unsqueeze(node: Node, data: RelayExpr) -> RelayExpr:
 @converter("Unsqueeze", since=13)
 def unsqueeze_input(node: Node, data: RelayExpr, axes: RelayExpr) -> RelayExpr:
     """The axes as an input."""
+    if node.value(axes) is None:
+        return unsqueezed_at(node, cast(Expr, data), cast(Expr, axes))
     return _unsqueezed(node, data, node.ints(axes, "axes"))
 
 

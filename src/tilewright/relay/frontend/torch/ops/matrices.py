@@ -48,10 +48,8 @@ def mm(node: TorchNode, input: Expr, mat2: Expr, out_dtype: str | None = None) -
     """The product of two matrices."""
     if out_dtype is not None:
         input, mat2 = node.cast(input, out_dtype), node.cast(mat2, out_dtype)
-    if mat2 in node.scope.param_values:
-        # Weights are transposed once, while the program is compiled.
-        return relay.nn.dense(input, relay.transpose(mat2, (1, 0)))
-    return relay.nn.matmul(input, mat2)
+    # Weights are transposed once, while the program is compiled; other matrices need not be.
+    return relay.nn.dense(input, relay.transpose(mat2, (1, 0)))
 
 
 @converter("aten::bmm")
