@@ -19,7 +19,6 @@ from tilewright.relay.op.calls import call
 from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.relay.transform.lib.rewriting import OperatorRewriter, is_call, rewritten, tensor_of
 
-
 _MOST_STEPS: Final = 16
 """Weights are computed in fewer."""
 
