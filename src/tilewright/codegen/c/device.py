@@ -126,6 +126,20 @@ def device_function_names(module: IRModule) -> list[str]:
     return [name for name, _ in device_functions(module)]
 
 
+def parameter_list(printer: DevicePrinter, function: PrimFunc) -> str:
+    """The declarations of a kernel's parameters."""
+    restrict = bool(function.attrs.get("tir.noalias", False))
+    constant = read_only_pointers(function)
+    declarations = []
+    for param in function.params:
+        if param.dtype.is_handle:
+            word = "const " if param in constant else ""
+            declarations.append(word + printer.declare_pointer(param, restrict))
+        else:
+            declarations.append(f"{printer.type_name(param.dtype)} {printer.names.define(param)}")
+    return ", ".join(declarations)
+
+
 def read_only_pointers(function: PrimFunc) -> set[Var]:
     """The pointer parameters through which a kernel reads and does nothing else."""
     candidates = {param for param in function.params if param.dtype.is_handle}

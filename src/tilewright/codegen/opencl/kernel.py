@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilewright.codegen.c.device import (
     AddressSpacePrinter,
     kernel_bodies,
-    read_only_pointers,
+    parameter_list,
     source_text,
     thread_extents,
 )
@@ -69,19 +69,10 @@ class OpenCLPrinter(AddressSpacePrinter):
 
 
 def _signature(printer: OpenCLPrinter, function: PrimFunc, name: str) -> str:
-    restrict = bool(function.attrs.get("tir.noalias", False))
-    constant = read_only_pointers(function)
-    declarations = []
-    for param in function.params:
-        if param.dtype.is_handle:
-            word = "const " if param in constant else ""
-            declarations.append(word + printer.declare_pointer(param, restrict))
-        else:
-            declarations.append(f"{printer.type_name(param.dtype)} {printer.names.define(param)}")
     extents = thread_extents(function)
     sizes = [extents.get(f"threadIdx.{letter}", 1) for letter in "xyz"]
     known = f"__attribute__((reqd_work_group_size({', '.join(map(str, sizes))}))) " if all(sizes) else ""
-    return f"__kernel {known}void {name}({', '.join(declarations)})"
+    return f"__kernel {known}void {name}({parameter_list(printer, function)})"
 
 
 def generate_opencl(module: IRModule) -> str:
