@@ -46,21 +46,6 @@ class ScopedMutator(Mutator):
         return found[1]
 
 
-class ScopedVisitor(Visitor):
-    """Looks at each distinct expression once in every statement in which it occurs."""
-
-    def visit(self, node: Any) -> None:
-        handler = self._handlers.get(type(node)) or self._handler(type(node))
-        if isinstance(node, Stmt):
-            outer, self._seen = self._seen, set()
-            handler(self, node)
-            self._seen = outer
-        elif id(node) not in self._seen:
-            # The statement that is being looked at keeps its expressions alive, so that ids stay theirs.
-            self._seen.add(id(node))
-            handler(self, node)
-
-
 class StmtVisitor(Visitor):
     """Looks at statements and not into expressions."""
 
