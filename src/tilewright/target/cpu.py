@@ -89,7 +89,7 @@ class CPUDescription:
     parallel_work: int = 65_536
 
     def __str__(self) -> str:
-        """Every property, the same text in every process, as cache keys need it: a set prints in order of its hashes."""
+        """Every property, sorted, so that cache keys are the same in every process: a set prints in hash order."""
         return repr({**vars(self), "features": sorted(self.features)})
 
     def lanes(self, bits: int) -> int:

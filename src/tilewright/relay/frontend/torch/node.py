@@ -68,7 +68,7 @@ class TorchNode(ModelNode):
         return [int(self.number_of(item, what)) for item in given]
 
     def spread(self, given: Any, count: int, what: str) -> list[int]:
-        """A list with an integer for each of ``count`` axes; one alone stands for all."""
+        """A list with an integer for each of ``count`` axes; a single one stands for all."""
         found = self.known_ints(given, what)
         if len(found) == 1:
             return found * count

@@ -22,7 +22,7 @@ class ScopedMutator(Mutator):
         self._noted: list[Node] = []
 
     def note_plain(self, root: Node) -> None:
-        """Leave alone what holds no node that this class has a method for: most statements of an unrolled loop."""
+        """Skip subtrees without a node that this class has a method for: most statements of an unrolled loop."""
         # The ids stay those of the nodes as long as the root is alive.
         self._noted.append(root)
         plain, default = self._plain, type(self).visit_default
