@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright.codegen.c.device import (
+    VECTOR_LANGUAGE_TYPES,
     AddressSpacePrinter,
     kernel_bodies,
     parameter_list,
@@ -16,21 +17,7 @@ from tilewright.ir.module import IRModule
 from tilewright.support.dtype import DataType
 from tilewright.tir.function import PrimFunc
 
-_TYPES = {
-    "bool": "bool",
-    "int8": "char",
-    "uint8": "uchar",
-    "int16": "short",
-    "uint16": "ushort",
-    "int32": "int",
-    "uint32": "uint",
-    "int64": "long",
-    "uint64": "ulong",
-    "float16": "half",
-    "float32": "float",
-    "float64": "double",
-    "handle": "void*",
-}
+_TYPES = {**VECTOR_LANGUAGE_TYPES, "float64": "double"}
 
 _EXTENSIONS = {"float16": "cl_khr_fp16", "float64": "cl_khr_fp64"}
 _SPACES = {"global": "__global ", "shared": "__local ", "local": "__private "}
