@@ -36,10 +36,9 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import dynamic  # noqa: E402
-from harness import write_table  # noqa: E402
+from harness import CACHE, write_table  # noqa: E402
 from latency import exported  # noqa: E402
 
-FILES = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
 Shapes = dict[str, tuple[int, ...]]
 Read = tuple[Path, Shapes | None]
 """An ONNX file, and the shapes that its inputs get."""
@@ -52,17 +51,17 @@ def from_file(path: Path, shapes: Shapes | None) -> tuple[Any, Any]:
 
 def file_of(name: str) -> Read:
     """A model of ``bench/models``."""
-    return exported(name, FILES) / "model.onnx", None
+    return exported(name, CACHE) / "model.onnx", None
 
 
 def open_sizes(name: str) -> Read:
     """A model of ``models/open_sizes.py``."""
-    return dynamic.exported(name, FILES) / "model.onnx", None
+    return dynamic.exported(name, CACHE) / "model.onnx", None
 
 
 def constant_sizes(name: str) -> Read:
     """The same model at the first of the sizes that it is measured at."""
-    folder = dynamic.exported(name, FILES)
+    folder = dynamic.exported(name, CACHE)
     with np.load(folder / "inputs-0.npz") as inputs:
         return folder / "model.onnx", {key: inputs[key].shape for key in inputs.files}
 

@@ -31,7 +31,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from contenders import CONTENDERS, installed  # noqa: E402
-from harness import PAUSE, write_table  # noqa: E402
+from harness import PAUSE, add_model_options, write_table  # noqa: E402
 from isa import add_option, beside, start_again  # noqa: E402
 from latency import TOLERANCE, Child, Failed, arrays, child, chosen, difference, made_once, say  # noqa: E402
 
@@ -164,15 +164,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", help="models, with commas between them")
+    add_model_options(parser, rounds=9)
     parser.add_argument("--contenders", help="runtimes, with commas between them; the reference always runs")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--threads", type=int, default=min(2, len(os.sched_getaffinity(0))))
     parser.add_argument("--output", type=Path)
     parser.add_argument("--pieces", type=Path, help="keeps what was measured, by model, between runs")
     add_option(parser)
-    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
-    parser.add_argument("--models", type=Path, default=default, help="folder for exported models")
     options = parser.parse_args()
     start_again(options.isa)
     output = options.output or beside(HERE / "results" / "dynamic.md", options.isa)

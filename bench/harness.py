@@ -7,6 +7,7 @@ all of them.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -25,6 +26,29 @@ PAUSE = 0.4
 
 WARM_UP = 0.25
 """Seconds of untimed calls at the start of a round: a core that has slept takes up to 0.2 s to its full speed."""
+
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
+"""Where exported models are kept between runs."""
+
+
+def add_model_options(parser: argparse.ArgumentParser, rounds: int) -> None:
+    """The options of benchmarks that run models in rounds."""
+    parser.add_argument("--only", help="models, with commas between them")
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--threads", type=int, default=min(2, len(os.sched_getaffinity(0))))
+    parser.add_argument("--models", type=Path, default=CACHE, help="folder for exported models")
+
+
+def finish(process: subprocess.Popen[str]) -> None:
+    """Close the input of a process that reads lines, and wait until it has ended."""
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 @dataclass(frozen=True)
@@ -109,9 +133,7 @@ def race(contenders: Sequence[Contender], rounds: int) -> dict[str, float]:
                 times[contender.name].append(float(process.stdout.readline()))
     finally:
         for process in processes:
-            if process.stdin is not None:
-                process.stdin.close()
-            process.wait(timeout=60)
+            finish(process)
     return {name: statistics.median(values) for name, values in times.items()}
 
 

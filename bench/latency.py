@@ -34,7 +34,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from contenders import CONTENDERS, installed  # noqa: E402
-from harness import PAUSE, thread_environment  # noqa: E402
+from harness import PAUSE, add_model_options, finish, thread_environment  # noqa: E402
 from isa import add_option, beside, isa_environment, start_again  # noqa: E402
 from latency_report import write_report  # noqa: E402
 from limits import limits_from  # noqa: E402
@@ -123,14 +123,8 @@ class Child:
         return float(self.answer())
 
     def end(self) -> None:
-        """Lets it finish, and sees that it does."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        try:
-            self.process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        """Let it finish, and wait until it has."""
+        finish(self.process)
 
 
 @contextmanager
@@ -265,14 +259,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", help="models, with commas between them")
+    add_model_options(parser, rounds=15)
     parser.add_argument("--contenders", help="runtimes, with commas between them; the reference always runs")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--threads", type=int, default=min(2, len(os.sched_getaffinity(0))))
     parser.add_argument("--output", type=Path)
     add_option(parser)
-    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
-    parser.add_argument("--models", type=Path, default=default, help="folder for exported models")
     parser.add_argument("--limits", help="GFLOP/s,GB/s of the machine, not to measure them")
     options = parser.parse_args()
     start_again(options.isa)

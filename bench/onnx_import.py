@@ -20,14 +20,13 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from harness import write_table  # noqa: E402
+from harness import CACHE, write_table  # noqa: E402
 from latency import exported  # noqa: E402
 
 MODELS = ("resnet50", "bert_base")
 WAYS = ("path", "bytes", "ModelProto", "path, frozen")
 """How the model is given; frozen, its weights are constants of the module."""
 SECONDS, SHARE = 2.0, 1.5
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
 
 
 def resident(field: str) -> int:

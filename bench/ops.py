@@ -26,7 +26,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from contenders import CONTENDERS, Task, built_by_tilewright  # noqa: E402
-from harness import thread_environment, timed, write_table  # noqa: E402
+from harness import add_model_options, finish, thread_environment, timed, write_table  # noqa: E402
 from isa import add_option, beside, isa_environment, start_again  # noqa: E402
 from latency import Failed, chosen, exported, say  # noqa: E402
 from models import FAMILIES  # noqa: E402
@@ -133,10 +133,8 @@ class Server:
         return json.loads(line)
 
     def end(self) -> None:
-        """Lets it finish."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait(timeout=60)
+        """Let it finish, and wait until it has."""
+        finish(self.process)
 
 
 def time_operators(measured: Sequence[Measured], names: Sequence[str], rounds: int, threads: int) -> None:
@@ -263,17 +261,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", help="models, with commas between them")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--threads", type=int, default=min(2, len(os.sched_getaffinity(0))))
+    add_model_options(parser, rounds=9)
     parser.add_argument(
         "--share", type=float, default=0.01, help="kernels with less of a model's time are left out"
     )
     parser.add_argument("--without", choices=("kernels", "operators"), help="leave out one of the two tables")
     parser.add_argument("--output", type=Path)
     add_option(parser)
-    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
-    parser.add_argument("--models", type=Path, default=default, help="folder for exported models")
     parser.add_argument("--limits", help="GFLOP/s,GB/s of the machine, not to measure them")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -28,7 +28,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from harness import PAUSE, thread_environment, timed, write_table  # noqa: E402
+from harness import PAUSE, add_model_options, finish, thread_environment, timed, write_table  # noqa: E402
 from latency import Failed, exported  # noqa: E402
 from models import FAMILIES  # noqa: E402
 
@@ -178,13 +178,7 @@ class Runner:
         self.times.append(float(json.loads(self.line())))
 
     def end(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        try:
-            self.process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        finish(self.process)
 
 
 def measured(name: str, folder: Path, contenders: list[str], rounds: int, threads: int) -> dict[str, Any]:
@@ -236,14 +230,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", help="models, with commas between them")
+    add_model_options(parser, rounds=9)
     parser.add_argument("--contenders", default=",".join(CONTENDERS))
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--threads", type=int, default=min(2, len(os.sched_getaffinity(0))))
     parser.add_argument("--output", type=Path, default=HERE / "results" / "torch_compile.md")
     parser.add_argument("--records", type=Path, default=HERE / "results" / "torch_compile.jsonl")
-    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
-    parser.add_argument("--models", type=Path, default=default, help="folder for exported models")
     parser.add_argument("--serve", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:

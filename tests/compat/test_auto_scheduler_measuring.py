@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.auto_scheduler.computations import matmul
+from tests.rpc.boards import tracker_with_a_board
 
 import tilewright as tvm
 from tilewright import auto_scheduler, rpc, te
@@ -96,11 +97,8 @@ def test_running_on_this_machine(inputs: list[MeasureInput], built: list[Any]) -
 @pytest.fixture(scope="module")
 def tracker() -> Iterator[rpc.Tracker]:
     """A tracker with one device."""
-    made = rpc.Tracker(port=0, port_end=0, silent=True)
-    server = rpc.Server(port=0, port_end=0, key="board", tracker_addr=("127.0.0.1", made.port), silent=True)
-    yield made
-    server.terminate()
-    made.terminate()
+    with tracker_with_a_board() as made:
+        yield made
 
 
 def test_running_on_a_device(inputs: list[MeasureInput], built: list[Any], tracker: rpc.Tracker) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.rpc.boards import tracker_with_a_board
 
 import tilewright as tvm
 from tilewright import autotvm, rpc, te
@@ -51,11 +52,8 @@ def candidate() -> tuple[MeasureInput, Any, Any]:
 @pytest.fixture(scope="module")
 def tracker() -> Iterator[rpc.Tracker]:
     """A tracker with one device."""
-    made = rpc.Tracker(port=0, port_end=0, silent=True)
-    server = rpc.Server(port=0, port_end=0, key="board", tracker_addr=("127.0.0.1", made.port), silent=True)
-    yield made
-    server.terminate()
-    made.terminate()
+    with tracker_with_a_board() as made:
+        yield made
 
 
 def test_builders_and_runners_of_ones_own() -> None:

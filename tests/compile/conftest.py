@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 
 import pytest
 from tests.compile.guarded_target import guarded_target
-from tests.runtime.device.guarded import counts, guarded
+from tests.runtime.device.guarded import balanced
 
 from tilewright.runtime import Device
 
@@ -16,9 +15,5 @@ from tilewright.runtime import Device
 def device() -> Iterator[Device]:
     """A guarded device with code for it; whatever the test takes of either, it must give back."""
     guarded_target()
-    made, other = guarded(0), guarded(1)
-    gc.collect()
-    before = [counts(made).in_use, counts(other).in_use]
-    yield made
-    gc.collect()
-    assert [counts(made).in_use, counts(other).in_use] == before
+    with balanced() as made:
+        yield made

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.compile.guarded_target import KIND, GuardedGenerator, guarded_target
 from tests.runtime.device.guarded import counts, guarded
+from tests.threads import in_threads
 
 import tilewright as tvm
 from tilewright import relay, te, tir
@@ -508,9 +508,5 @@ def test_many_threads(device: Device) -> None:
         except Exception as problem:  # noqa: BLE001 - the test says what failed in which thread
             failures.append(f"{number}: {problem!r}")
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(6))
     assert failures == []

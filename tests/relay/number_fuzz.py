@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 ROOT = Path(__file__).resolve().parents[2]
 os.environ.setdefault("TILEWRIGHT_CHECK", "1")
@@ -333,6 +333,9 @@ def difference(one: Array, other: Array, exact: bool) -> str | None:
     return f"{len(places)} of {one.size}: " + "; ".join(shown)
 
 
+F = TypeVar("F")
+
+
 @dataclass
 class Finding:
     """An expression whose folded and compiled values differ."""
@@ -384,29 +387,38 @@ def check(seed: int) -> list[Finding]:
     return found
 
 
-def fuzz(seeds: range, seconds: float) -> tuple[int, list[Finding]]:
-    """How many expressions were computed until the time was over, and what differed."""
+def until_the_end(
+    check: Callable[[int], list[F]], together: int, seeds: range, seconds: float
+) -> tuple[int, list[F]]:
+    """How many expressions were computed until the time was over, ``together`` for a seed, and what differed."""
     end = time.monotonic() + seconds
-    count, found = 0, []
+    count = 0
+    found: list[F] = []
     for seed in seeds:
         if time.monotonic() > end:
             break
         found += check(seed)
-        count += TOGETHER
+        count += together
     return count, found
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+def fuzz(seeds: range, seconds: float) -> tuple[int, list[Finding]]:
+    """How many expressions were computed until the time was over, and what differed."""
+    return until_the_end(check, TOGETHER, seeds, seconds)
+
+
+def run_as_program(description: str | None, fuzz: Callable[[range, float], tuple[int, list[Any]]]) -> int:
+    """Fuzz for as long as the command line says, and print what differed; 1 if anything did."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--minutes", type=float, default=1)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     count, found = fuzz(range(options.seed, options.seed + 10**9), options.minutes * 60)
     for finding in found:
-        sys.stdout.write(f"seed {finding.seed}: {finding.message}\n{finding.expr}" + "\n")
-    sys.stdout.write(f"{count} expressions, {len(found)} of them differ" + "\n")
+        sys.stdout.write(f"seed {finding.seed}: {finding.message}\n{finding.expr}\n")
+    sys.stdout.write(f"{count} expressions, {len(found)} of them differ\n")
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_as_program(__doc__, fuzz))

@@ -175,7 +175,7 @@ def test_numbers_become_the_type_of_the_input(model: graph_executor.GraphModule)
 
 
 def test_misspelt_inputs_are_noticed() -> None:
-    """A name that is no input is an error where an input has no value; else it may be a parameter that was folded."""
+    """A name that is not an input is an error where an input has no value; else it may be a folded parameter."""
     model = graph_executor.create(make_graph(), Operators(), cpu(0))
     model.set_input("w", W)
     with pytest.raises(ValueError, match="no input 'X', and x has no value; its inputs are x, w"):

@@ -2,7 +2,6 @@
 
 import ctypes
 import gc
-import threading
 import weakref
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.threads import in_threads
 
 from tilewright.runtime import Module, PackedFunc, convert_to_tvm_func, cuda
 from tilewright.runtime import ndarray as nd
@@ -212,11 +212,7 @@ def test_calls_from_many_threads(kernels: Module) -> None:
                 if isinstance(error, KeyError) != bool(number % 2):
                     failures.append(f"wrong error in {number}")
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(6))
     assert failures == []
 
 

@@ -3,11 +3,11 @@
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from tests.threads import in_threads
 
 from tilewright.runtime import Module, config_threadpool, get_global_func, num_threads
 
@@ -100,9 +100,5 @@ def test_many_callers(kernels: Module) -> None:
             if not np.array_equal(values, np.arange(size)):
                 wrong.append(size)
 
-    threads = [threading.Thread(target=work, args=(size,)) for size in (10, 1000, 5000, 77)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, (10, 1000, 5000, 77))
     assert wrong == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.threads import in_threads
 
 import tilewright as tvm
 from tilewright import relay
@@ -120,18 +120,14 @@ def test_several_threads(compiled: Executable) -> None:
     machine = VirtualMachine(compiled, tvm.cpu())
     failures: list[BaseException] = []
 
-    def work() -> None:
+    def work(_: int) -> None:
         try:
             for _ in range(50):
                 checked(machine._function("main")(*convert(arguments())))
         except BaseException as error:  # noqa: BLE001 - it is looked at in the test's own thread
             failures.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(4))
     assert failures == []
 
 

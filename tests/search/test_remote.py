@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from tests.rpc.boards import tracker_with_a_board
 from tests.search import candidates
 from tests.search.candidates import SIZE, TARGET
 
@@ -21,11 +22,8 @@ ARGUMENTS = tuple(Argument((SIZE, SIZE), "float32") for _ in range(3))
 @pytest.fixture(scope="module")
 def tracker() -> Iterator[rpc.Tracker]:
     """A tracker with one device."""
-    made = rpc.Tracker(port=0, port_end=0, silent=True)
-    server = rpc.Server(port=0, port_end=0, key="board", tracker_addr=("127.0.0.1", made.port), silent=True)
-    yield made
-    server.terminate()
-    made.terminate()
+    with tracker_with_a_board() as made:
+        yield made
 
 
 def test_candidates_fail_for_themselves(tracker: rpc.Tracker) -> None:

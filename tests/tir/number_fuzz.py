@@ -9,10 +9,8 @@ a scalar one.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +23,17 @@ for _folder in (ROOT, ROOT / "src"):
         sys.path.append(str(_folder))
 
 import numpy as np  # noqa: E402
-from tests.relay.number_fuzz import FLOATS, INTEGERS, NUMBERS, SIGNED, TYPES, difference, special_numbers  # noqa: E402
+from tests.relay.number_fuzz import (  # noqa: E402
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    SIGNED,
+    TYPES,
+    difference,
+    run_as_program,
+    special_numbers,
+    until_the_end,
+)
 
 import tilewright as tvm  # noqa: E402
 from tilewright import tir  # noqa: E402
@@ -232,27 +240,8 @@ def check(seed: int) -> list[Finding]:
 
 def fuzz(seeds: range, seconds: float) -> tuple[int, list[Finding]]:
     """How many expressions were computed until the time was over, and what differed."""
-    end = time.monotonic() + seconds
-    count, found = 0, []
-    for seed in seeds:
-        if time.monotonic() > end:
-            break
-        found += check(seed)
-        count += TOGETHER
-    return count, found
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=1)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    count, found = fuzz(range(options.seed, options.seed + 10**9), options.minutes * 60)
-    for finding in found:
-        sys.stdout.write(f"seed {finding.seed}: {finding.message}\n  {finding.expr}" + "\n")
-    sys.stdout.write(f"{count} expressions, {len(found)} of them differ" + "\n")
-    return 1 if found else 0
+    return until_the_end(check, TOGETHER, seeds, seconds)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_as_program(__doc__, fuzz))

@@ -90,7 +90,7 @@ class SearchPolicy:
         self.verbose = verbose
 
     def set_verbose(self, verbose: int) -> None:
-        """How much is said; 0 is nothing."""
+        """How much to print; 0 is nothing."""
         self.verbose = verbose
 
     def search(

@@ -5,10 +5,12 @@ inferred to be its type; may be missing) and ``nodes``, a list in which every en
 only. An entry is ``{"kind": "ir.Add", "fields": {"a": 3, "b": 4, ...}}`` for a node, ``{"value": 1}`` for a plain
 value, ``{"list": [...]}``, ``{"map": [[key, value], ...]}``, ``{"float": "nan"}``, ``{"op": "tir.exp"}``, ``{"target":
 "..."}`` with what ``Target`` exports, ``{"attributes": "relay.attrs.TakeAttrs", "values": 7}`` for attributes of an
-operator, ``{"tensor": "<base64>", "dtype": "float32", "shape": [2, 3]}`` for a constant, and ``{"span": ["file", 1, 1,
-0, 0]}`` for a span that is written by itself; nodes are written without theirs.
+operator, ``{"tensor": "<base64>", "dtype": "float32", "shape": [2, 3]}`` for a constant, ``{"form": "te.Schedule",
+"content": 7}`` for an object of a class that derives from ``Saved``, and ``{"span": ["file", 1, 1, 0, 0]}`` for a span
+that is written by itself; nodes are written without theirs.
 
-Only node classes can be created, from fields that the class has: reading a text never executes code.
+Only nodes, from fields that their class has, and objects of ``Saved`` classes are made: reading a text never executes
+code.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -119,21 +121,24 @@ def _set_slots(node: Node) -> list[str]:
     return [name for name in _form_of(type(node)).names if hasattr(node, name)]
 
 
-@dataclass(frozen=True)
-class SavedForm:
-    """How values of a class that is not a node are written: as other values, from which they can be made again."""
+class Saved:
+    """A class that is not a node, whose objects are written as other values and made again from those."""
 
-    kind: type
-    content: Callable[[Any], Any]
-    restore: Callable[[Any], Any]
+    __slots__ = ()
+
+    def saved_content(self) -> Any:
+        """The values to write."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_saved(cls, content: Any) -> Self:
+        """The object that these values describe."""
+        raise NotImplementedError
 
 
-SAVED_FORMS: Final[dict[str, SavedForm]] = {}
-"""The forms by the name that stands in the text."""
-
-
-def _saved_form(value: Any) -> str | None:
-    return next((name for name, form in SAVED_FORMS.items() if type(value) is form.kind), None)
+def _saved_classes() -> dict[str, type[Saved]]:
+    """Every loaded class whose objects are written by ``saved_content``, by its kind."""
+    return {kind_name(child): child for child in Saved.__subclasses__()}
 
 
 def _parts(value: Any) -> Sequence[Any]:
@@ -154,8 +159,7 @@ def _parts(value: Any) -> Sequence[Any]:
         return list(value)
     if isinstance(value, Mapping):
         return [part for pair in value.items() for part in pair]
-    form = _saved_form(value)
-    return [] if form is None else [SAVED_FORMS[form].content(value)]
+    return [value.saved_content()] if isinstance(value, Saved) else []
 
 
 _BY_IDENTITY: Final[set[type]] = set()
@@ -273,9 +277,8 @@ class _Writer:
         if isinstance(value, np.ndarray):
             data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
             return {"array": data, "dtype": str(value.dtype), "shape": list(value.shape)}
-        form = _saved_form(value)
-        if form is not None:
-            return {"form": form, "content": parts[0]}
+        if isinstance(value, Saved):
+            return {"form": kind_name(type(value)), "content": parts[0]}
         raise SerializationError(f"{value!r} of type {type(value).__name__} cannot be written as JSON")
 
 
@@ -307,7 +310,7 @@ def _is_loaded(entries: list[Any]) -> bool:
         "kind": node_classes(),
         "op": Op.registry,
         "attributes": ATTRIBUTE_CLASSES,
-        "form": SAVED_FORMS,
+        "form": _saved_classes(),
     }
     return all(
         entry[form] in known[form]
@@ -327,6 +330,7 @@ class _Reader:
         self.entries = entries
         self.values: list[Any] = []
         self.classes = node_classes()
+        self.saved = _saved_classes()
         self.enums = _enums()
         self.makers: dict[str, Callable[[dict[str, Any]], Any]] = {
             "kind": self.node,
@@ -334,7 +338,7 @@ class _Reader:
             "array": self.array,
             "tensor": self.tensor,
             "attributes": self.attributes,
-            "form": lambda entry: SAVED_FORMS[self.text(entry["form"])].restore(self.get(entry["content"])),
+            "form": lambda entry: self.saved[self.text(entry["form"])].from_saved(self.get(entry["content"])),
             "span": self.span,
             "op": lambda entry: Op.get(self.text(entry["op"])),
             "attrs": lambda entry: DictAttrs(self.mapping(entry["attrs"])),

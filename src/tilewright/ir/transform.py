@@ -265,7 +265,7 @@ def short_name(name: str) -> str:
 
 
 def text_name(name: str) -> str:
-    """The name under which a pass is written: with its level where the name alone could be another pass too."""
+    """The name under which a pass is written: with its level if another pass has the same name."""
     if "." in name or not any(
         other != name and short_name(other) == name for other in Pass.registry if "." in other
     ):

@@ -115,8 +115,23 @@ class TypeCall(Type):
         self.args = tuple(args)
 
 
+class _TypeName(Type):
+    """What stands for a type; equal only to itself."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Type) -> Type:
+        return TypeCall(self, args)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
+
 @node
-class TypeVar(Type):
+class TypeVar(_TypeName):
     """A parameter of a generic function or type; equal only to itself."""
 
     name_hint: str
@@ -126,15 +141,6 @@ class TypeVar(Type):
         self.name_hint = name_hint
         self.kind = TypeKind(kind)
 
-    def __call__(self, *args: Type) -> Type:
-        return TypeCall(self, args)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return object.__hash__(self)
-
 
 def ShapeVar(name: str) -> TypeVar:
     """A type variable that stands for a dimension."""
@@ -142,7 +148,7 @@ def ShapeVar(name: str) -> TypeVar:
 
 
 @node
-class GlobalTypeVar(Type):
+class GlobalTypeVar(_TypeName):
     """The name of a type defined in a module; equal only to itself."""
 
     name_hint: str
@@ -151,15 +157,6 @@ class GlobalTypeVar(Type):
     def __init__(self, name_hint: str, kind: TypeKind | int = TypeKind.AdtHandle) -> None:
         self.name_hint = name_hint
         self.kind = TypeKind(kind)
-
-    def __call__(self, *args: Type) -> Type:
-        return TypeCall(self, args)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return object.__hash__(self)
 
 
 STORAGE: Final = GlobalTypeVar("Storage")

@@ -9,7 +9,7 @@ Chains of ``Let``, which programs in A-normal form have by the thousand, are han
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilewright.ir.adt import Constructor
@@ -217,6 +217,33 @@ class ExprVisitor(ExprFunctor):
             self.visit(clause.rhs)
 
 
+class ValueFunctor(ExprFunctor):
+    """A functor that computes a value of each expression; a bound variable has the value of what it is bound to."""
+
+    def visit_let(self, let: Let) -> Any:
+        """The body, with the variable's value in the memo."""
+        current: RelayExpr = let
+        while isinstance(current, Let):
+            self.memo_map[current.var] = self.visit(current.value)
+            current = current.body
+        return self.visit(current)
+
+
+def let_block(
+    bindings: Sequence[tuple[Let, RelayExpr]], body: RelayExpr, memo: dict[RelayExpr, Any] | None = None
+) -> RelayExpr:
+    """Bindings, outermost first, with new values around a new body; what has not changed stays the same object.
+
+    Each binding's replacement is noted in ``memo`` if that is given.
+    """
+    for old, value in reversed(bindings):
+        same = value is old.value and body is old.body
+        body = old if same else old.replace(value=value, body=body)
+        if memo is not None:
+            memo[old] = body
+    return body
+
+
 class ExprMutator(ExprFunctor):
     """Rewrites bottom-up; a node whose parts did not change stays the same object, with its type."""
 
@@ -356,12 +383,7 @@ class _Bind(ExprMutator):
         while isinstance(current, Let) and current not in self.memo_map:
             chain.append((current, self.visit(current.value)))
             current = current.body
-        body = self.visit(current)
-        for old, value in reversed(chain):
-            same = value is old.value and body is old.body
-            body = old if same else old.replace(value=value, body=body)
-            self.memo_map[old] = body
-        return body  # type: ignore[no-any-return]
+        return let_block(chain, self.visit(current), self.memo_map)
 
 
 def substitute(expr: RelayExpr, values: Mapping[Var, RelayExpr]) -> RelayExpr:

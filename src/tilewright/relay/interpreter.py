@@ -162,7 +162,7 @@ class Interpreter(Functor):
         value = self.visit(node.data)
         for clause in node.clauses:
             found: dict[Var, Any] = {}
-            if _fits(clause.lhs, value, found):
+            if fits(clause.lhs, value, found):
                 self.frame.variables.update(found)
                 return clause.rhs
         raise RuntimeFailure("no clause of a match fits the value", span=node.span)
@@ -258,17 +258,17 @@ def _as_value(value: Any) -> Any:
     return np.asarray(value)
 
 
-def _fits(pattern: Pattern, value: Any, found: dict[Var, Any]) -> bool:
+def fits(pattern: Pattern, value: Any, found: dict[Var, Any]) -> bool:
     """True if the value matches; the pattern's variables are then in ``found``."""
     if isinstance(pattern, PatternVar):
         found[pattern.var] = value
         return True
     if isinstance(pattern, PatternConstructor):
         return value.tag == pattern.constructor.tag and all(
-            _fits(inner, part, found) for inner, part in zip(pattern.patterns, value.fields, strict=True)
+            fits(inner, part, found) for inner, part in zip(pattern.patterns, value.fields, strict=True)
         )
     if isinstance(pattern, PatternTuple):
-        return all(_fits(inner, part, found) for inner, part in zip(pattern.patterns, value, strict=True))
+        return all(fits(inner, part, found) for inner, part in zip(pattern.patterns, value, strict=True))
     return True
 
 

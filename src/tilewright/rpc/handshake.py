@@ -39,7 +39,7 @@ def preamble(mode: int, status: int = 0) -> bytes:
 
 
 def is_loopback(host: str) -> bool:
-    """True for addresses of this machine alone: 127.0.0.0/8 and ::1, also written as IPv4 in IPv6."""
+    """True for addresses that only this machine has: 127.0.0.0/8 and ::1, also written as IPv4 in IPv6."""
     try:
         address = ipaddress.ip_address(host.split("%")[0])
     except ValueError:

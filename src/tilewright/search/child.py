@@ -94,8 +94,8 @@ def load_arguments(folder: str, where: Device) -> list[NDArray]:
 
 
 def random_array(shape: list[int], dtype: str, where: Device, seed: int) -> NDArray:
-    """Values that most kernels take: around zero for floats, a few small ones for narrow integers, and zeros for wide
-    integers, which may be indices."""
+    """Values that most kernels take: around zero for floats, a few small ones for 8- and 16-bit integers, and zeros for
+    wider integers, which may be indices."""
     made = empty(shape, dtype, where)
     kind = DataType(dtype)
     generator = np.random.default_rng(seed)

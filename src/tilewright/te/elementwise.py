@@ -1,6 +1,7 @@
 """Functions of scalars on the elements of tensors.
 
-Tensors of different shapes meet as ``te.broadcasting`` says. Scalars alone give an expression, not a tensor.
+Tensors of different shapes meet as ``te.broadcasting`` says. Without a tensor among the operands, the
+result is an expression.
 """
 
 from __future__ import annotations

@@ -95,6 +95,19 @@ def argsort(
     return loop_kernel("argsort", inputs, [(data.shape, dtype)], body)[0]
 
 
+def topk_outputs(
+    data: Tensor, axis: int, wanted: PrimExpr, ret_type: str, dtype: str
+) -> list[tuple[Sequence[Any], str]]:
+    """The shapes and types of what ``topk`` returns: the values, the indices, or both."""
+    shape = [*data.shape[:axis], wanted, *data.shape[axis + 1 :]]
+    outputs: list[tuple[Sequence[Any], str]] = []
+    if ret_type != "indices":
+        outputs.append((shape, data.dtype))
+    if ret_type != "values":
+        outputs.append((shape, dtype))
+    return outputs
+
+
 def topk(
     data: Tensor,
     k: Any = 1,
@@ -113,12 +126,7 @@ def topk(
     position = real_axis("topk", axis, len(data.shape))
     rows = Rows(data.shape, position)
     wanted = _wanted(k, rows.length, data)
-    shape = [*data.shape[:position], wanted, *data.shape[position + 1 :]]
-    outputs: list[tuple[Sequence[Any], str]] = []
-    if ret_type != "indices":
-        outputs.append((shape, data.dtype))
-    if ret_type != "values":
-        outputs.append((shape, dtype))
+    outputs = topk_outputs(data, position, wanted, ret_type, dtype)
 
     def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
         with builder.for_range(0, rows.count, name="row", kind="parallel") as row:

@@ -7,6 +7,7 @@ import subprocess
 from typing import Any
 
 import pytest
+from tests.codegen.row_sums import row_sums
 
 import tilewright as tvm
 from tilewright import te, tir
@@ -53,16 +54,7 @@ def source_of(schedule: Any, args: list[Any]) -> str:
 
 def test_words_of_the_language(tmp_path: Any) -> None:
     """Buffers are numbered, numbers come in a structure, and threads meet at a barrier."""
-    n, m = te.var("n"), te.var("m")
-    a = te.placeholder((n, m), name="A")
-    k = te.reduce_axis((0, m), "k")
-    b = te.compute((n,), lambda i: te.sum(a[i, k], axis=k), name="B")
-    s = te.create_schedule(b.op)
-    s[b].bind(b.op.axis[0], te.thread_axis("blockIdx.x"))
-    outer, inner = s[b].split(b.op.reduce_axis[0], factor=16)
-    s[b].reorder(inner, outer)
-    s[b].bind(inner, te.thread_axis("threadIdx.x"))
-    source = source_of(s, [a, b])
+    source = source_of(*row_sums())
     read_by_cpp(source, tmp_path)
     assert "const device float* A [[buffer(0)]]" in source and "device float* B [[buffer(1)]]" in source
     assert "constant main_kernel0_values& values [[buffer(2)]]" in source and "values.m" in source

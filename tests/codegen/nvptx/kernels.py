@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tilewright import te, tir
 from tilewright.ir.expr import Var
 from tilewright.tir import ptx
@@ -322,6 +324,29 @@ def roles() -> PrimFunc:
     return k.function(explicit_sync=True)
 
 
-def decoded(bits: Any, kind: str) -> Any:
-    """The numbers that the bits of eight-bit floats stand for."""
-    return decode(bits, kind)
+KINDS_OF_WGMMA = [
+    (8, "float16", "float32", "float16", {}),
+    (24, "float16", "float32", "float16", {"b_transposed": True}),
+    (16, "float16", "float32", "float16", {"a_transposed": True}),
+    (32, "float16", "float32", "float16", {"from_registers": True}),
+    (16, "float16", "float16", "float16", {}),
+    (16, "tf32", "float32", "float32", {}),
+    (32, "int8", "int32", "int8", {}),
+    (32, "e4m3", "float32", "uint8", {"from_registers": True}),
+]
+"""Arguments of ``one_wgmma``: every type, transposed operands, and operands from registers."""
+
+
+def wgmma_operands(n: int, stored: str) -> tuple[Any, Any]:
+    """Whole numbers for ``one_wgmma``, whose product every type holds exactly."""
+    depth = 256 // {"float32": 32, "float16": 16}.get(stored, 8)
+    low, high = (0, 60) if stored in ("int8", "uint8") else (-8, 8)
+    generator = np.random.default_rng(1)
+    a, b = (generator.integers(low, high, (rows, depth)).astype(stored) for rows in (64, n))
+    return a, b
+
+
+def wgmma_result(a: Any, b: Any, a_type: str, c_type: str) -> Any:
+    """What ``one_wgmma`` computes: the product, added to ones."""
+    left, right = (decode(one, a_type) if a_type == "e4m3" else one for one in (a, b))
+    return (left.astype("float64") @ right.astype("float64").T + 1).astype(c_type)

@@ -78,31 +78,16 @@ def test_group_product(columns: int, swizzle: int) -> None:
 
 @pytest.mark.parametrize(
     ("n", "a_type", "c_type", "stored", "options"),
-    [
-        (8, "float16", "float32", "float16", {}),
-        (24, "float16", "float32", "float16", {"b_transposed": True}),
-        (16, "float16", "float32", "float16", {"a_transposed": True}),
-        (32, "float16", "float32", "float16", {"from_registers": True}),
-        (256, "float16", "float32", "float16", {}),
-        (16, "float16", "float16", "float16", {}),
-        (16, "tf32", "float32", "float32", {}),
-        (32, "int8", "int32", "int8", {}),
-        (32, "e4m3", "float32", "uint8", {"from_registers": True}),
-    ],
+    [*kernels.KINDS_OF_WGMMA, (256, "float16", "float32", "float16", {})],
 )
 def test_kinds_of_wgmma(n: int, a_type: str, c_type: str, stored: str, options: dict[str, bool]) -> None:
     """The layouts in shared memory without a swizzle, transposed operands, and fragments in registers."""
     if not describe_gpu("cuda").has_wgmma:
         pytest.skip("needs sm_90a")
-    depth = 256 // {"float32": 32, "float16": 16}.get(stored, 8)
-    low, high = (0, 60) if stored in ("int8", "uint8") else (-8, 8)
-    generator = np.random.default_rng(1)
-    a, b = (generator.integers(low, high, (rows, depth)).astype(stored) for rows in (64, n))
+    a, b = kernels.wgmma_operands(n, stored)
     program = kernels.one_wgmma(n, a_type, c_type, stored, **options)
     found = run(program, [], [a, b, np.zeros((64, n), c_type)])[2]
-    left, right = (kernels.decoded(one, a_type) if a_type == "e4m3" else one for one in (a, b))
-    wanted = left.astype("float64") @ right.astype("float64").T + 1
-    np.testing.assert_allclose(found, wanted.astype(c_type), rtol=1e-3)
+    np.testing.assert_allclose(found, kernels.wgmma_result(a, b, a_type, c_type), rtol=1e-3)
 
 
 @pytest.mark.parametrize("swizzle", [0, 128])

@@ -55,17 +55,7 @@ def test_group_product(kit: Any, columns: int, swizzle: int) -> None:
 
 @pytest.mark.parametrize(
     ("n", "a_type", "c_type", "stored", "options"),
-    [
-        (8, "float16", "float32", "float16", {}),
-        (24, "float16", "float32", "float16", {"b_transposed": True}),
-        (16, "float16", "float32", "float16", {"a_transposed": True}),
-        (32, "float16", "float32", "float16", {"from_registers": True}),
-        (16, "float16", "float16", "float16", {}),
-        (16, "tf32", "float32", "float32", {}),
-        (32, "int8", "int32", "int8", {}),
-        (32, "e4m3", "float32", "uint8", {"from_registers": True}),
-        (256, "float16", "float32", "float16", {"b_transposed": True}),
-    ],
+    [*kernels.KINDS_OF_WGMMA, (256, "float16", "float32", "float16", {"b_transposed": True})],
 )
 def test_kinds_of_wgmma(
     kit: Any, n: int, a_type: str, c_type: str, stored: str, options: dict[str, bool]
@@ -76,17 +66,10 @@ def test_kinds_of_wgmma(
     assert report.stack == 0 and not report.spills
     if n > 64:
         return
-    depth = 256 // {"float32": 32, "float16": 16}.get(stored, 8)
-    generator = np.random.default_rng(1)
-    if stored in ("int8", "uint8"):
-        a, b = (generator.integers(0, 60, (rows, depth)).astype(stored) for rows in (64, n))
-    else:
-        a, b = (generator.integers(-8, 8, (rows, depth)).astype(stored) for rows in (64, n))
+    a, b = kernels.wgmma_operands(n, stored)
     c = np.zeros((64, n), c_type)
     interpret(kit.threaded(function, arch="sm_90a"), a, b, c)
-    left, right = (kernels.decoded(one, a_type) if a_type == "e4m3" else one for one in (a, b))
-    wanted = left.astype("float64") @ right.astype("float64").T + 1
-    np.testing.assert_allclose(c, wanted.astype(c_type), rtol=1e-3)
+    np.testing.assert_allclose(c, kernels.wgmma_result(a, b, a_type, c_type), rtol=1e-3)
 
 
 @pytest.mark.parametrize("swizzle", [0, 128])

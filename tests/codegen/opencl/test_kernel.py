@@ -10,6 +10,7 @@ import subprocess
 from typing import Any
 
 import pytest
+from tests.codegen.row_sums import row_sums
 
 import tilewright as tvm
 from tilewright import te, tir
@@ -46,19 +47,6 @@ def read_by_c(source: str, tmp_path: Any) -> None:
     command = [found, "-fsyntax-only", "-std=c11", "-Wall", "-Werror", path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def row_sums(kind: str = "float32") -> tuple[Any, list[Any]]:
-    n, m = te.var("n"), te.var("m")
-    a = te.placeholder((n, m), kind, name="A")
-    k = te.reduce_axis((0, m), "k")
-    b = te.compute((n,), lambda i: te.sum(a[i, k], axis=k), name="B")
-    s = te.create_schedule(b.op)
-    s[b].bind(b.op.axis[0], te.thread_axis("blockIdx.x"))
-    outer, inner = s[b].split(b.op.reduce_axis[0], factor=16)
-    s[b].reorder(inner, outer)
-    s[b].bind(inner, te.thread_axis("threadIdx.x"))
-    return s, [a, b]
 
 
 def source_of(schedule: Any, args: list[Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.codegen.row_sums import row_sums
 
 import tilewright as tvm
 from tilewright import te, tir
@@ -29,16 +30,7 @@ def on_threads(make: Any, kind: str = "float32", size: int = 64) -> str:
 
 def test_words_of_the_language() -> None:
     """Bindings, uniforms, workgroup memory and built-in indices have WGSL's form."""
-    n, m = te.var("n"), te.var("m")
-    a = te.placeholder((n, m), name="A")
-    k = te.reduce_axis((0, m), "k")
-    b = te.compute((n,), lambda i: te.sum(a[i, k], axis=k), name="B")
-    s = te.create_schedule(b.op)
-    s[b].bind(b.op.axis[0], te.thread_axis("blockIdx.x"))
-    outer, inner = s[b].split(b.op.reduce_axis[0], factor=16)
-    s[b].reorder(inner, outer)
-    s[b].bind(inner, te.thread_axis("threadIdx.x"))
-    source = source_of(s, [a, b])
+    source = source_of(*row_sums())
     for line in (
         "@group(0) @binding(0) var<storage, read> A : array<f32>;",
         "@group(0) @binding(1) var<storage, read_write> B : array<f32>;",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.threads import in_threads
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
@@ -129,11 +129,7 @@ def test_several_threads_call_at_once(compiled: Callable[..., Any]) -> None:
             if not torch.allclose(call(values[number]), wanted, atol=1e-4):
                 wrong.append(number)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(4))
     assert not wrong
 
 

@@ -1,9 +1,8 @@
 """Sessions that compile a model of open sizes again for the sizes that come often."""
 
-import threading
-
 import numpy as np
 import pytest
+from tests.threads import in_threads
 
 from tilewright import IRModule, relay
 from tilewright.relay.backend.specialization import SpecializingSession, with_input_shapes
@@ -87,11 +86,7 @@ def test_many_threads():
             if not np.allclose(session.run({"x": x})["output_0"], _expected(x), rtol=1e-5):
                 wrong.append(start)
 
-    threads = [threading.Thread(target=call, args=(number,)) for number in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    in_threads(call, range(4))
     assert wrong == [] and session.wait(60)
     assert len(session.specialized) == 3
 

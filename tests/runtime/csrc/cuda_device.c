@@ -421,13 +421,13 @@ static void tensor_maps(void) {
   fails(tilewright_device_module_create(kDLCUDA, ptx, sizeof ptx, &kernel, 1, &module), "ValueError", "cannot be the parameter 3 of show_map");
   wrong = map;
   wrong.base = 1;
-  fails(tilewright_device_module_create(kDLCUDA, ptx, sizeof ptx, &kernel, 1, &module), "ValueError", "is of the argument 1, which is no pointer");
+  fails(tilewright_device_module_create(kDLCUDA, ptx, sizeof ptx, &kernel, 1, &module), "ValueError", "is of the argument 1, which is not a pointer");
   wrong = map;
   wrong.tensor.rank = 6;
   fails(tilewright_device_module_create(kDLCUDA, ptx, sizeof ptx, &kernel, 1, &module), "ValueError", "has 6 dimensions; 1 to 5 are possible");
   wrong = map;
   wrong.strides[1].arguments[3] = 0;
-  fails(tilewright_device_module_create(kDLCUDA, ptx, sizeof ptx, &kernel, 1, &module), "ValueError", "a size by the argument 0, which is no integer");
+  fails(tilewright_device_module_create(kDLCUDA, ptx, sizeof ptx, &kernel, 1, &module), "ValueError", "a size by the argument 0, which is not an integer");
   TilewrightKernel many = kernel;
   many.num_tensor_maps = 17;
   fails(tilewright_device_module_create(kDLCUDA, ptx, sizeof ptx, &many, 1, &module), "ValueError", "show_map has 17 tensor maps");

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 
 import pytest
-from tests.runtime.device.guarded import Code, build_image, counts, guarded
+from tests.runtime.device.guarded import Code, balanced, build_image, guarded
 
 from tilewright.runtime import Device
 
@@ -32,12 +31,8 @@ void use_shared(void** args, const int32_t* grid, const int32_t* block, void* sh
 @pytest.fixture
 def device() -> Iterator[Device]:
     """A guarded device; whatever the test takes of either, it must give back."""
-    made, other = guarded(0), guarded(1)
-    gc.collect()
-    before = [counts(made).in_use, counts(other).in_use]
-    yield made
-    gc.collect()
-    assert [counts(made).in_use, counts(other).in_use] == before
+    with balanced() as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

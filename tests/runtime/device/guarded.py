@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import hashlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from ctypes import c_int32, c_int64, c_uint64, c_void_p
 from dataclasses import dataclass
 from functools import cache
@@ -81,6 +83,17 @@ class Counts:
 def counts(device: Device) -> Counts:
     """The counts of a guarded device now."""
     return Counts(*[_library().guarded_count(device.device_id, what) for what in range(8)])
+
+
+@contextmanager
+def balanced() -> Iterator[Device]:
+    """The first guarded device; whatever is taken of it and of the second within the block must be given back."""
+    first, second = guarded(0), guarded(1)
+    gc.collect()
+    before = [counts(first).in_use, counts(second).in_use]
+    yield first
+    gc.collect()
+    assert [counts(first).in_use, counts(second).in_use] == before
 
 
 def set_memory(device: Device, num_bytes: int) -> None:

@@ -13,7 +13,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.runtime.device.cuda_kernels import base_module, hopper_module
+from tests.threads import in_threads
 
 import tilewright as tvm
 from tilewright.contrib import graph_executor
@@ -354,11 +354,7 @@ def test_threads(kernels: DeviceModule) -> None:
         except BaseException as error:  # noqa: BLE001 - for the test's own thread
             failed.append(error)
 
-    threads = [threading.Thread(target=work, args=(index,)) for index in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(8))
     assert not failed, failed[0]
 
 

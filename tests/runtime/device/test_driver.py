@@ -7,13 +7,13 @@ import signal
 import struct
 import subprocess
 import sys
-import threading
 from ctypes import c_int64
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.runtime.device.guarded import Code, counts, guarded, set_memory
+from tests.threads import in_threads
 
 from tilewright.runtime import Device, convert_to_tvm_func, cpu, load_module
 from tilewright.runtime import ndarray as nd
@@ -123,11 +123,7 @@ def test_many_threads(device: Device, code: Code) -> None:
             if not np.array_equal(result.copyto(guarded(1)).numpy(), values + 1):
                 failures.append(f"{number}/{turn}")
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(8))
     assert failures == []
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.runtime.device.guarded import Code, counts, guarded, set_memory
+from tests.threads import in_threads
 
 from tilewright.contrib import graph_executor
 from tilewright.contrib.debugger import debug_executor
@@ -260,9 +260,5 @@ def test_many_executors_at_once(device: Device, code: Code) -> None:
             if not np.array_equal(model.get_output(0).numpy(), X * number + X * turn + 3):
                 failures.append(number)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(6))
     assert failures == []

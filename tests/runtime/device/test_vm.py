@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.runtime.device.guarded import Code, counts, guarded, set_memory
+from tests.threads import in_threads
 
 from tilewright.runtime import Device, Module, PackedFunc, convert_to_tvm_func, cpu
 from tilewright.runtime import ndarray as nd
@@ -235,11 +235,7 @@ def test_several_threads(device: Device, code: Code) -> None:
             if not np.array_equal(main(nd.array(values)).numpy(), values + 3):
                 wrong.append((number, turn))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(6))
     assert wrong == []
 
 

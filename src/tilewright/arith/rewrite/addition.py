@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.arith.pool import Expr, NodeClass, is_index
+from tilewright.arith.rewrite.minmax import shared_operand
 from tilewright.ir.expr import (
     Add,
     Broadcast,
@@ -168,15 +169,7 @@ def common_factor(a: Expr, b: Expr) -> tuple[Expr, Expr | None, Expr | None] | N
         if a.a is b:
             return b, a.b, None
         return (b, a.a, None) if a.b is b else None
-    if a.a is b.a:
-        return a.a, a.b, b.b
-    if a.a is b.b:
-        return a.a, a.b, b.a
-    if a.b is b.a:
-        return a.b, a.a, b.b
-    if a.b is b.b:
-        return a.b, a.a, b.a
-    return None
+    return shared_operand(a, b)
 
 
 def _factor(rw: Rewriter, factor: Expr | None, dtype: DataType) -> Expr:

@@ -49,7 +49,7 @@ def extremum(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
     if kind_b is kind and kind_a is opposite and _same_pair(a, b):
         return b
     if kind_a in (Min, Max) and kind_a is kind_b:
-        shared = _shared(a, b)
+        shared = shared_operand(a, b)
         if shared is not None:
             common, x, y = shared
             return extremum(rw, kind_a, extremum(rw, kind, x, y), common)
@@ -102,7 +102,7 @@ def _same_pair(a: Expr, b: Expr) -> bool:
     return (a.a is b.a and a.b is b.b) or (a.a is b.b and a.b is b.a)
 
 
-def _shared(a: Expr, b: Expr) -> tuple[Expr, Expr, Expr] | None:
+def shared_operand(a: Expr, b: Expr) -> tuple[Expr, Expr, Expr] | None:
     """The operand that two nodes of two operands share, and the other two."""
     if a.a is b.a:
         return a.a, a.b, b.b
@@ -136,7 +136,7 @@ def _extremum_of_index(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
     kind_a, kind_b, dtype = type(a), type(b), a.dtype
     opposite = Max if kind is Min else Min
     if kind_a is Add and kind_b is Add:
-        shared = _shared(a, b)
+        shared = shared_operand(a, b)
         if shared is not None:
             common, x, y = shared
             return rw.add(extremum(rw, kind, x, y), common)

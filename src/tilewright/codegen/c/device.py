@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from tilewright.codegen.c.statements import StatementPrinter
 from tilewright.ir.expr import Call, FloatImm, IntImm, IterVar, Load, PrimExpr, StringImm, Var
@@ -15,6 +15,22 @@ from tilewright.support.errors import CodegenError
 from tilewright.support.recursion import recursion_room
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, Store
+
+VECTOR_LANGUAGE_TYPES: Final = {
+    "bool": "bool",
+    "int8": "char",
+    "uint8": "uchar",
+    "int16": "short",
+    "uint16": "ushort",
+    "int32": "int",
+    "uint32": "uint",
+    "int64": "long",
+    "uint64": "ulong",
+    "float16": "half",
+    "float32": "float",
+    "handle": "void*",
+}
+"""The names of types in OpenCL C and Metal, which both have vectors of them."""
 
 
 class DevicePrinter(StatementPrinter):
@@ -124,6 +140,20 @@ def source_text(head: str, helpers: Mapping[str, str], bodies: Sequence[str]) ->
 def device_function_names(module: IRModule) -> list[str]:
     """The names of a module's kernels."""
     return [name for name, _ in device_functions(module)]
+
+
+def parameter_list(printer: DevicePrinter, function: PrimFunc) -> str:
+    """The declarations of a kernel's parameters."""
+    restrict = bool(function.attrs.get("tir.noalias", False))
+    constant = read_only_pointers(function)
+    declarations = []
+    for param in function.params:
+        if param.dtype.is_handle:
+            word = "const " if param in constant else ""
+            declarations.append(word + printer.declare_pointer(param, restrict))
+        else:
+            declarations.append(f"{printer.type_name(param.dtype)} {printer.names.define(param)}")
+    return ", ".join(declarations)
 
 
 def read_only_pointers(function: PrimFunc) -> set[Var]:

@@ -10,7 +10,7 @@ import math
 from tilewright.arith import Analyzer
 from tilewright.codegen.c.device import (
     kernel_bodies,
-    read_only_pointers,
+    parameter_list,
     source_text,
     thread_extents,
 )
@@ -277,21 +277,12 @@ class CudaPrinter(AssemblyPrinter):
 
 
 def _signature(printer: CudaPrinter, function: PrimFunc, name: str) -> str:
-    restrict = bool(function.attrs.get("tir.noalias", False))
-    constant = read_only_pointers(function)
-    declarations = []
-    for param in function.params:
-        if param.dtype.is_handle:
-            word = "const " if param in constant else ""
-            declarations.append(word + printer.declare_pointer(param, restrict))
-        else:
-            declarations.append(f"{printer.type_name(param.dtype)} {printer.names.define(param)}")
     threads = 1
     for tag, extent in thread_extents(function).items():
         if tag.startswith("threadIdx"):
             threads = 0 if extent is None else threads * extent
     bounds = f"__launch_bounds__({threads}) " if threads else ""
-    return f'extern "C" __global__ void {bounds}{name}({", ".join(declarations)})'
+    return f'extern "C" __global__ void {bounds}{name}({parameter_list(printer, function)})'
 
 
 def generate_cuda(module: IRModule) -> str:

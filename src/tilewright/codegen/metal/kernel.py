@@ -6,6 +6,7 @@ Each buffer is a parameter with an index; scalars follow as one structure in the
 from __future__ import annotations
 
 from tilewright.codegen.c.device import (
+    VECTOR_LANGUAGE_TYPES,
     AddressSpacePrinter,
     device_functions,
     read_only_pointers,
@@ -18,21 +19,6 @@ from tilewright.ir.module import IRModule
 from tilewright.support.dtype import DataType
 from tilewright.support.recursion import recursion_room
 from tilewright.tir.function import PrimFunc
-
-_TYPES = {
-    "bool": "bool",
-    "int8": "char",
-    "uint8": "uchar",
-    "int16": "short",
-    "uint16": "ushort",
-    "int32": "int",
-    "uint32": "uint",
-    "int64": "long",
-    "uint64": "ulong",
-    "float16": "half",
-    "float32": "float",
-    "handle": "void*",
-}
 
 _HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
 _SPACES = {"global": "device ", "shared": "threadgroup ", "local": "thread "}
@@ -48,14 +34,14 @@ _WORDS = {
     "threadIdx",
     "values",
 }
-_RESERVED = C_KEYWORDS | set(_TYPES.values()) | _WORDS
+_RESERVED = C_KEYWORDS | set(VECTOR_LANGUAGE_TYPES.values()) | _WORDS
 
 
 class MetalPrinter(AddressSpacePrinter):
     """Prints one kernel."""
 
     language = "Metal"
-    types = _TYPES
+    types = VECTOR_LANGUAGE_TYPES
     spaces = _SPACES
     helper_prefix = "static inline "
     thread_indices = {

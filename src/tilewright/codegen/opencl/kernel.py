@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tilewright.codegen.c.device import (
+    VECTOR_LANGUAGE_TYPES,
     AddressSpacePrinter,
     kernel_bodies,
-    read_only_pointers,
+    parameter_list,
     source_text,
     thread_extents,
 )
@@ -16,21 +17,7 @@ from tilewright.ir.module import IRModule
 from tilewright.support.dtype import DataType
 from tilewright.tir.function import PrimFunc
 
-_TYPES = {
-    "bool": "bool",
-    "int8": "char",
-    "uint8": "uchar",
-    "int16": "short",
-    "uint16": "ushort",
-    "int32": "int",
-    "uint32": "uint",
-    "int64": "long",
-    "uint64": "ulong",
-    "float16": "half",
-    "float32": "float",
-    "float64": "double",
-    "handle": "void*",
-}
+_TYPES = {**VECTOR_LANGUAGE_TYPES, "float64": "double"}
 
 _EXTENSIONS = {"float16": "cl_khr_fp16", "float64": "cl_khr_fp64"}
 _SPACES = {"global": "__global ", "shared": "__local ", "local": "__private "}
@@ -69,19 +56,10 @@ class OpenCLPrinter(AddressSpacePrinter):
 
 
 def _signature(printer: OpenCLPrinter, function: PrimFunc, name: str) -> str:
-    restrict = bool(function.attrs.get("tir.noalias", False))
-    constant = read_only_pointers(function)
-    declarations = []
-    for param in function.params:
-        if param.dtype.is_handle:
-            word = "const " if param in constant else ""
-            declarations.append(word + printer.declare_pointer(param, restrict))
-        else:
-            declarations.append(f"{printer.type_name(param.dtype)} {printer.names.define(param)}")
     extents = thread_extents(function)
     sizes = [extents.get(f"threadIdx.{letter}", 1) for letter in "xyz"]
     known = f"__attribute__((reqd_work_group_size({', '.join(map(str, sizes))}))) " if all(sizes) else ""
-    return f"__kernel {known}void {name}({', '.join(declarations)})"
+    return f"__kernel {known}void {name}({parameter_list(printer, function)})"
 
 
 def generate_opencl(module: IRModule) -> str:

@@ -92,13 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Compile; 1 if operators are missing or the package is wrong."""
     if arguments.list_unsupported:
         return _list_unsupported(arguments)
-    if arguments.mixed_precision == "int8" and not arguments.data:
-        raise ModelError(
-            "--mixed-precision int8 measures the model on samples of its inputs: give them with --data"
-        )
-    for option, given in (("--data", arguments.data), ("--sensitive", arguments.sensitive)):
-        if given and arguments.mixed_precision != "int8":
-            raise ModelError(f"{option} is for --mixed-precision int8: ask for it, or omit {option}")
+    _check_precision_options(arguments)
     compiler = tvmc.compiler
     formats = compiler.dump_formats(arguments.dump_code) if arguments.dump_code else []
     settings = compiler.settings_from_arguments(arguments)
@@ -113,18 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.output, "-o", [arguments.FILE, *(arguments.validate_inputs or ())])
     started = time.perf_counter()
     with progress(f"reading {arguments.FILE}", arguments.json) as shown:
-        model = compiler.load_from_arguments(arguments)
-        original = model
-        quantised: Any = None
-        if arguments.mixed_precision == "int8":
-            options = quantization.model.Options(
-                budget=quantization.model.parse_budget(arguments.budget),
-                sensitive=arguments.sensitive or SENSITIVE[0],
-            )
-            original, quantised, _ = quantise_from_arguments(arguments, model, options, shown)
-            model = tvmc.TVMCModel(quantised.module, {})
-        elif arguments.mixed_precision:
-            model = quantization.mixed.in_mixed_precision(model, arguments.mixed_precision)
+        original, model, quantised = _in_precision(arguments, compiler.load_from_arguments(arguments), shown)
         settings = settings.for_model(model.mod)
         shown.step(f"compiling {arguments.FILE}")
         counted = watched(
@@ -192,6 +175,33 @@ def run(arguments: argparse.Namespace) -> int:
         if validation is not None:
             show_validation(validation)
     return 0 if validation is None or validation.agrees else 1
+
+
+def _check_precision_options(arguments: argparse.Namespace) -> None:
+    """An error for options of int8 that lack it, and for int8 that lacks one."""
+    if arguments.mixed_precision == "int8" and not arguments.data:
+        raise ModelError(
+            "--mixed-precision int8 measures the model on samples of its inputs: give them with --data"
+        )
+    for option, given in (("--data", arguments.data), ("--sensitive", arguments.sensitive)):
+        if given and arguments.mixed_precision != "int8":
+            raise ModelError(f"{option} is for --mixed-precision int8: ask for it, or omit {option}")
+
+
+def _in_precision(
+    arguments: argparse.Namespace, model: TVMCModel, shown: Progress
+) -> tuple[TVMCModel, TVMCModel, Any]:
+    """The model to compare with, the one to compile in the precision that was asked for, and how it was quantised."""
+    if arguments.mixed_precision == "int8":
+        options = quantization.model.Options(
+            budget=quantization.model.parse_budget(arguments.budget),
+            sensitive=arguments.sensitive or SENSITIVE[0],
+        )
+        original, quantised, _ = quantise_from_arguments(arguments, model, options, shown)
+        return original, tvmc.TVMCModel(quantised.module, {}), quantised
+    if arguments.mixed_precision:
+        return model, quantization.mixed.in_mixed_precision(model, arguments.mixed_precision), None
+    return model, model, None
 
 
 def _made_of(compiled: Any) -> dict[str, Any]:

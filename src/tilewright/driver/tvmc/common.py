@@ -56,7 +56,7 @@ def tracker_host_port_from_cli(rpc_tracker_str: str | None) -> tuple[str | None,
 
 def parse_pass_list_str(input_string: str) -> list[str]:
     """The passes of a list such as ``FoldConstant,AlterOpLayout``; an error for one that does not exist. An empty text
-    gives one empty name, which is no pass's."""
+    gives one empty name, which no pass has."""
     names = [name.strip() for name in input_string.split(",")]
     known = {full.rpartition(".")[2] for full in Pass.registry} | set(Pass.registry)
     missing = [name for name in names if name and name not in known]

@@ -69,7 +69,7 @@ class ExactInterpreter(Interpreter):
         return self.rounded(node, arguments, value)
 
     def computed(self, node: Call, arguments: Sequence[Any]) -> Any:
-        """The value of an operator for wide arguments; where its reference insists on the types, for narrow ones."""
+        """The value of an operator for arguments in float64, or in the types that its reference insists on."""
         assert isinstance(node.op, Op)
         target = str(getattr(node.attrs, "dtype", ""))
         if node.op.name == "cast" and _is_float(arguments[0]) and target in UNIT_ROUNDOFF:

@@ -146,6 +146,66 @@ class _Reference:
         return Analysis(self.module, self.main, [values[one.name_hint] for one in self.main.params])
 
 
+class _Comparisons:
+    """The outputs of a compiled model beside those of its peers, over several inputs."""
+
+    def __init__(
+        self, reference: _Reference, outputs: Sequence[str], tolerance: float | None, notes: list[str]
+    ) -> None:
+        self.reference = reference
+        self.outputs = outputs
+        self.tolerance = tolerance
+        self.notes = notes
+        self.agrees = True
+        self.worst: dict[tuple[str, str], Deviation] = {}
+        """By output and peer."""
+        self.wrong: Values | None = None
+        """The first inputs for which the package is wrong, and not the import."""
+
+    def add(
+        self,
+        values: Values,
+        found: Sequence[np.ndarray[Any, Any]],
+        analysis: Analysis,
+        of_onnx_runtime: Sequence[np.ndarray[Any, Any]] | None,
+    ) -> None:
+        """Compare the outputs for one input. ONNX Runtime decides where it has run, else the reference."""
+        made = {REFERENCE: self._deviations(found, analysis.exact, analysis, REFERENCE)}
+        if of_onnx_runtime is not None:
+            made[ONNX_RUNTIME] = self._deviations(found, of_onnx_runtime, analysis, ONNX_RUNTIME)
+        agreeing = {peer: all(one.agrees for one in each) for peer, each in made.items()}
+        is_right = agreeing.get(ONNX_RUNTIME, agreeing[REFERENCE])
+        if is_right and not agreeing[REFERENCE]:
+            self.notes.append(REFERENCE_IS_OFF)
+        elif not is_right:
+            self.agrees = False
+            if agreeing[REFERENCE]:
+                self.notes.append(IMPORT_IS_OFF)
+            else:
+                self.wrong = self.wrong or values
+        for peer, each in made.items():
+            for output, one in zip(self.outputs, each, strict=True):
+                before = self.worst.get((output, peer))
+                self.worst[output, peer] = one if before is None else before.worse(one)
+
+    def _deviations(
+        self,
+        found: Sequence[np.ndarray[Any, Any]],
+        expected: Sequence[np.ndarray[Any, Any]],
+        analysis: Analysis,
+        peer: str,
+    ) -> list[Deviation]:
+        return [
+            deviation(
+                actual,
+                wanted,
+                2 * allowed + self.reference.floor(wanted.dtype) if peer == ONNX_RUNTIME else allowed,
+                self.tolerance,
+            )
+            for actual, wanted, allowed in zip(found, expected, analysis.allowed, strict=True)
+        ]
+
+
 def validate(
     model: TVMCModel,
     runnable: Runnable,
@@ -193,49 +253,19 @@ def validate(
     notes += [*chosen.notes(infos, inputs[len(given) :]), *refused[:1]]
     names = [one.name for one in module_outputs(model.mod)]
     peers = _peer_outputs(onnx_path, [{**values, **chosen.fixed} for values in inputs], notes)
-    worst: dict[tuple[str, str], Deviation] = {}
-    wrong: Values | None = None
-    agrees = True
+    compared = _Comparisons(reference, names, tolerance, notes)
     for number, (values, analysis) in enumerate(zip(inputs, analyses, strict=True)):
         runnable.set_inputs(values)
-        found = runnable.run()
-        beside = {REFERENCE: analysis.exact}
-        if peers is not None:
-            beside[ONNX_RUNTIME] = peers[number]
-        made = {
-            peer: [
-                deviation(
-                    actual,
-                    wanted,
-                    2 * allowed + reference.floor(wanted.dtype) if peer == ONNX_RUNTIME else allowed,
-                    tolerance,
-                )
-                for actual, wanted, allowed in zip(found, expected, analysis.allowed, strict=True)
-            ]
-            for peer, expected in beside.items()
-        }
-        agreeing = {peer: all(one.agrees for one in each) for peer, each in made.items()}
-        is_right = agreeing[REFERENCE] if peers is None else agreeing[ONNX_RUNTIME]
-        if is_right and not agreeing[REFERENCE]:
-            notes.append(REFERENCE_IS_OFF)
-        elif not is_right:
-            agrees = False
-            if agreeing[REFERENCE]:
-                notes.append(IMPORT_IS_OFF)
-            else:
-                wrong = wrong or values
-        for peer, each in made.items():
-            for place, one in enumerate(each):
-                key = (names[place], peer)
-                worst[key] = one if key not in worst else worst[key].worse(one)
-    comparisons = [Comparison(output, peer, one) for (output, peer), one in worst.items()]
+        compared.add(values, runnable.run(), analysis, None if peers is None else peers[number])
+    wrong = compared.wrong
     first = None if wrong is None else first_difference(model, settings, wrong, tolerance)
     if wrong is not None and first is None:
         notes.append(
             "compiled separately, every operator agrees with the reference: the package differs from its parts"
         )
+    comparisons = [Comparison(output, peer, one) for (output, peer), one in compared.worst.items()]
     by_layer = _by_layer(model, original, infos, inputs)
-    return Validation(comparisons, len(inputs), first, list(dict.fromkeys(notes)), agrees, by_layer)
+    return Validation(comparisons, len(inputs), first, list(dict.fromkeys(notes)), compared.agrees, by_layer)
 
 
 def _by_layer(

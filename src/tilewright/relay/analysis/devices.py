@@ -43,6 +43,7 @@ from tilewright.relay.function import Function
 from tilewright.runtime.device import Device
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room
+from tilewright.support.union_find import UnionFind
 
 _HOST, _SAME = "host", "same"
 PLACES_OF_ARGUMENTS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
@@ -61,21 +62,10 @@ class DeviceConflict(TilewrightError):
 
 
 @dataclass(eq=False)
-class _Place:
-    """The device of values that must be on the same device: a union-find forest."""
+class _Place(UnionFind):
+    """The device of values that must be on the same device; the representative has it."""
 
-    parent: _Place | None = None
     device: int | None = None
-
-    def find(self) -> _Place:
-        """The representative."""
-        root = self
-        while root.parent is not None:
-            root = root.parent
-        node = self
-        while node.parent is not None:
-            node.parent, node = root, node.parent
-        return root
 
 
 @dataclass(eq=False)

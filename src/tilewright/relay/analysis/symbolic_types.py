@@ -20,8 +20,8 @@ from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay import expr as relay_expr
-from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem
-from tilewright.relay.expr_functor import ExprFunctor, post_order_visit
+from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem
+from tilewright.relay.expr_functor import ValueFunctor, post_order_visit
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import RelationError
 from tilewright.relay.op.shapes import Condition, equal_broadcasts, recorded_conditions
@@ -74,7 +74,7 @@ class OperatorCondition:
         return message if message.startswith(f"{name}:") else f"{name}: {message}"
 
 
-class SymbolicTypes(ExprFunctor):
+class SymbolicTypes(ValueFunctor):
     """The type of each expression of one function; ``conditions`` are what the types rely on."""
 
     def __init__(self, function: Function, dtype: str = "int32") -> None:
@@ -161,13 +161,6 @@ class SymbolicTypes(ExprFunctor):
 
     def visit_tuple_getitem(self, t: TupleGetItem) -> Type:
         return self.visit(t.tuple_value).fields[t.index]  # type: ignore[no-any-return]
-
-    def visit_let(self, let: Let) -> Type:
-        current: RelayExpr = let
-        while isinstance(current, Let):
-            self.memo_map[current.var] = self.visit(current.value)
-            current = current.body
-        return self.visit(current)  # type: ignore[no-any-return]
 
     def visit_call(self, call: Call) -> Type:
         types = [self.visit(argument) for argument in call.args]

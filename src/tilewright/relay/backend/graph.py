@@ -15,8 +15,8 @@ from tilewright.ir.type import TupleType, Type
 from tilewright.relay.analysis.contiguity import joined_parameters, view_offsets
 from tilewright.relay.backend.external.symbols import external_symbol
 from tilewright.relay.backend.te_compiler import kernel_name
-from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
-from tilewright.relay.expr_functor import ExprFunctor
+from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
+from tilewright.relay.expr_functor import ValueFunctor
 from tilewright.relay.function import Function
 from tilewright.relay.output_names import output_names
 from tilewright.runtime.device import cpu
@@ -125,7 +125,7 @@ def tensor_types(given: Type) -> list[TensorType]:
     )
 
 
-class GraphBuilder(ExprFunctor):
+class GraphBuilder(ValueFunctor):
     """Turns a function into a graph; the entries of an expression are its tensors, tuples flattened."""
 
     def __init__(self, prefix: str, device_of: Callable[[RelayExpr], int]) -> None:
@@ -209,13 +209,6 @@ class GraphBuilder(ExprFunctor):
         fields = t.tuple_value.checked_type.fields
         start = sum(len(tensor_types(field)) for field in fields[: t.index])
         return entries[start : start + len(tensor_types(fields[t.index]))]  # type: ignore[no-any-return]
-
-    def visit_let(self, let: Let) -> list[Entry]:
-        current: RelayExpr = let
-        while isinstance(current, Let):
-            self.memo_map[current.var] = self.visit(current.value)
-            current = current.body
-        return self.visit(current)  # type: ignore[no-any-return]
 
     def visit_call(self, call: Call) -> list[Entry]:
         """A kernel on the entries of its arguments."""

@@ -27,8 +27,8 @@ from tilewright.relay.analysis.symbolic_types import (
     tensor_types,
     uses_unknown_dimensions,
 )
-from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
-from tilewright.relay.expr_functor import ExprFunctor
+from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
+from tilewright.relay.expr_functor import ValueFunctor
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.op.op import OpImplementation, schedule_injective
@@ -101,7 +101,7 @@ def lower_call(
     return LoweredOutput(outputs, choices[0].implementation, choices[0])
 
 
-class _Expressions(ExprFunctor):
+class _Expressions(ValueFunctor):
     """The tensors of each expression: one, or several for a tuple. ``types`` are there where dimensions are unknown."""
 
     def __init__(self, target: Target, types: SymbolicTypes | None) -> None:
@@ -138,14 +138,6 @@ class _Expressions(ExprFunctor):
     def visit_tuple_getitem(self, t: TupleGetItem) -> list[Tensor]:
         """One field."""
         return [self.visit(t.tuple_value)[t.index]]
-
-    def visit_let(self, let: Let) -> list[Tensor]:
-        """The value stands for the variable."""
-        current: RelayExpr = let
-        while isinstance(current, Let):
-            self.memo_map[current.var] = self.visit(current.value)
-            current = current.body
-        return self.visit(current)  # type: ignore[no-any-return]
 
     def visit_function(self, fn: Function) -> list[Tensor]:
         """Functions can only be called, also within a composite function."""

@@ -19,7 +19,7 @@ equivalent to one that is defined here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from tilewright.ir.attrs import Attrs
 from tilewright.ir.op import CallEffectKind, Op
@@ -57,9 +57,17 @@ Reference = Callable[..., Any]
 Gradient = Callable[[Any, Any], Sequence[Any]]
 """(call, gradient of the result) to the gradients of the arguments."""
 
+F = TypeVar("F", bound=Callable[..., Any])
 ShapeFunction = Callable[[Any, Sequence[Tensor], Sequence[Any]], Sequence[Tensor]]
 """(attrs, inputs, out_ndims) to one int64 vector for each output. Inputs are the arguments where the operator is data
 dependent, else the vectors of their shapes."""
+
+
+def named_after(op: Op, function: F) -> F:
+    """A function that calls an operator, with the operator's name and description."""
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = op.description
+    return function
 
 
 def define(

@@ -18,7 +18,15 @@ from tilewright.relay.expr import Call, Tuple, TupleWrapper
 from tilewright.relay.op import reduction_rules as rules
 from tilewright.relay.op.attributes import OpAttrs
 from tilewright.relay.op.calls import call
-from tilewright.relay.op.definition import Compute, Gradient, OpPattern, Reference, Relation, define
+from tilewright.relay.op.definition import (
+    Compute,
+    Gradient,
+    OpPattern,
+    Reference,
+    Relation,
+    define,
+    named_after,
+)
 from tilewright.relay.op.layout_rules import position_along_axis, reduction
 from tilewright.relay.op.reduction_rules import ArgReduceAttrs, ReduceAttrs, VarianceAttrs
 
@@ -77,9 +85,7 @@ def _function(op: Op) -> Callable[..., Call]:
     def made(data: RelayExpr, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Call:
         return Call(op, (data,), ReduceAttrs(_axes(axis), keepdims, exclude))
 
-    made.__name__ = made.__qualname__ = op.name
-    made.__doc__ = op.description
-    return made
+    return named_after(op, made)
 
 
 def _position_function(op: Op) -> Callable[..., Call]:
@@ -94,9 +100,7 @@ def _position_function(op: Op) -> Callable[..., Call]:
     ) -> Call:
         return Call(op, (data,), ArgReduceAttrs(_axes(axis), keepdims, select_last_index, exclude))
 
-    made.__name__ = made.__qualname__ = op.name
-    made.__doc__ = op.description
-    return made
+    return named_after(op, made)
 
 
 sum = _function(

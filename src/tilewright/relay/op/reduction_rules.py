@@ -162,13 +162,13 @@ def _divided_sum(attrs: Any, data: Tensor, less: int) -> Tensor:
 
 
 def mean(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
-    """The mean of narrow floats, whose sum may overflow where their mean does not, is computed in float32."""
+    """The mean of 16-bit floats, whose sum may overflow where their mean does not, is computed in float32."""
     wide = _converted(inputs[0], accumulator_type(inputs[0].dtype))
     return [_converted(_divided_sum(attrs, wide, 0), inputs[0].dtype)]
 
 
 def variance(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
-    """The mean of the squared differences, in float32 for the narrow floats."""
+    """The mean of the squared differences, in float32 for 16-bit floats."""
     wide = accumulator_type(inputs[0].dtype)
     data, mean = (_converted(one, wide) for one in inputs)
     difference = topi.subtract(data, mean)

@@ -105,7 +105,7 @@ class _Realize(ExprMutator):
         return self.real(Realised(call("cast", made, dtype=dtype), step, dtype))
 
     def layer(self, expr: Call, data: Realised, weight: Realised) -> RelayExpr:
-        """Products of narrow integers, sums of wide ones."""
+        """Products of quantised integers, summed in the type of activations."""
         wide = self.configuration.dtype_activation
         attrs: Any = expr.attrs
         made = expr.replace(args=(data.data, weight.data), attrs=attrs.replace(out_dtype=wide))

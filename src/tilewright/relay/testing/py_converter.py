@@ -19,7 +19,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.transform import Sequential
 from tilewright.relay import transform
-from tilewright.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
+from tilewright.relay.adt import Match, Pattern, PatternVar
 from tilewright.relay.backend.executor import as_host_value, as_result
 from tilewright.relay.expr import (
     Call,
@@ -34,7 +34,7 @@ from tilewright.relay.expr import (
     Var,
 )
 from tilewright.relay.function import Function
-from tilewright.relay.interpreter import ConstructorValue, Interpreter, RefValue
+from tilewright.relay.interpreter import ConstructorValue, Interpreter, RefValue, fits
 from tilewright.runtime.container import ADT, tuple_object
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import RuntimeFailure
@@ -95,27 +95,14 @@ def _write(reference: RefValue, value: Any) -> ADT:
 def _match(value: Any, *clauses: Any) -> Any:
     """The value of the first clause (a pattern, and a function of the pattern's variables) that fits."""
     for pattern, run in clauses:
-        found: list[Any] = []
-        if _fits(pattern, value, found):
-            return run(*found)
+        found: dict[Var, Any] = {}
+        if fits(pattern, value, found):
+            return run(*found.values())
     raise RuntimeFailure("no clause of a match fits the value")
 
 
-def _fits(pattern: Pattern, value: Any, found: list[Any]) -> bool:
-    if isinstance(pattern, PatternVar):
-        found.append(value)
-        return True
-    if isinstance(pattern, PatternConstructor):
-        return value.tag == pattern.constructor.tag and all(
-            _fits(inner, part, found) for inner, part in zip(pattern.patterns, value.fields, strict=True)
-        )
-    if isinstance(pattern, PatternTuple):
-        return all(_fits(inner, part, found) for inner, part in zip(pattern.patterns, value, strict=True))
-    return True
-
-
 def _variables(pattern: Pattern) -> list[Var]:
-    """The variables of a pattern in the order in which ``_fits`` finds their values."""
+    """The variables of a pattern in the order in which ``fits`` finds their values."""
     if isinstance(pattern, PatternVar):
         return [pattern.var]
     return [each for inner in getattr(pattern, "patterns", ()) for each in _variables(inner)]

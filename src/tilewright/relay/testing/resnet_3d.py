@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.relay.analysis import free_vars
-from tilewright.relay.expr import var
 from tilewright.relay.function import Function
-from tilewright.relay.op import nn
-from tilewright.relay.testing import layers
+from tilewright.relay.testing import residual
 from tilewright.relay.testing.init import create_workload
-from tilewright.relay.testing.resnet_plan import plan
-
-EPSILON = 2e-5
 
 
 def residual_unit(
@@ -26,34 +20,10 @@ def residual_unit(
     data_layout: str = "NCDHW",
     kernel_layout: str = "OIDHW",
 ) -> Any:
-    """A residual unit; see ``resnet.residual_unit``."""
-    axis = data_layout.index("C")
-
-    def normalised(given: Any, number: int) -> Any:
-        return nn.relu(layers.batch_norm_infer(given, epsilon=EPSILON, axis=axis, name=f"{name}_bn{number}"))
-
-    def convolved(given: Any, suffix: str, channels: int, size: int, strides: tuple[int, int, int]) -> Any:
-        return layers.conv3d(
-            given,
-            channels=channels,
-            kernel_size=(size, size, size),
-            strides=strides,
-            padding=(size // 2, size // 2, size // 2),
-            name=f"{name}_{suffix}",
-            data_layout=data_layout,
-            kernel_layout=kernel_layout,
-        )
-
-    one = (1, 1, 1)
-    start = normalised(data, 1)
-    if bottle_neck:
-        made = convolved(start, "conv1", num_filter // 4, 1, stride)
-        made = convolved(normalised(made, 2), "conv2", num_filter // 4, 3, one)
-        made = convolved(normalised(made, 3), "conv3", num_filter, 1, one)
-    else:
-        made = convolved(start, "conv1", num_filter, 3, stride)
-        made = convolved(normalised(made, 2), "conv2", num_filter, 3, one)
-    return made + (data if dim_match else convolved(start, "sc", num_filter, 1, stride))
+    """Two or three convolutions and a way around them; see ``residual.residual_unit``."""
+    return residual.residual_unit(
+        data, num_filter, stride, dim_match, name, bottle_neck, data_layout, kernel_layout
+    )
 
 
 def resnet(
@@ -66,42 +36,22 @@ def resnet(
     layout: str = "NCDHW",
     dtype: str = "float32",
 ) -> Function:
-    """A network of ``num_stages`` stages; see ``resnet.resnet``."""
-    kernel_layout = "OIDHW" if layout == "NCDHW" else "DHWIO"
-    axis = layout.index("C")
-    small = data_shape[layout.index("H")] <= 32
-    data = var("data", shape=tuple(data_shape), dtype=dtype)
-    body = layers.batch_norm_infer(data, epsilon=EPSILON, axis=axis, scale=False, name="bn_data")
-    body = layers.conv3d(
-        body,
-        channels=filter_list[0],
-        kernel_size=(3, 3, 3) if small else (3, 7, 7),
-        strides=(1, 1, 1) if small else (1, 2, 2),
-        padding=(1, 1, 1) if small else (1, 3, 3),
-        name="conv0",
-        data_layout=layout,
-        kernel_layout=kernel_layout,
+    """A network of ``num_stages`` stages; see ``residual.residual_network``."""
+    return residual.residual_network(
+        units,
+        num_stages,
+        filter_list,
+        num_classes,
+        data_shape,
+        bottle_neck,
+        layout,
+        _kernel_layout(layout),
+        dtype,
     )
-    if not small:
-        body = nn.relu(layers.batch_norm_infer(body, epsilon=EPSILON, axis=axis, name="bn0"))
-        body = nn.max_pool3d(body, (3, 3, 3), (2, 2, 2), padding=(1, 1, 1), layout=layout)
-    for stage in range(num_stages):
-        for unit in range(units[stage]):
-            first = unit == 0
-            body = residual_unit(
-                body,
-                filter_list[stage + 1],
-                (2, 2, 2) if first and stage > 0 else (1, 1, 1),
-                not first,
-                f"stage{stage + 1}_unit{unit + 1}",
-                bottle_neck,
-                layout,
-                kernel_layout,
-            )
-    body = nn.relu(layers.batch_norm_infer(body, epsilon=EPSILON, axis=axis, name="bn1"))
-    flat = nn.batch_flatten(nn.global_avg_pool3d(body, layout=layout))
-    result = nn.softmax(layers.dense_add_bias(flat, units=num_classes, name="fc1"))
-    return Function(free_vars(result), result)
+
+
+def _kernel_layout(layout: str) -> str:
+    return "OIDHW" if layout == "NCDHW" else "DHWIO"
 
 
 def get_net(
@@ -113,19 +63,10 @@ def get_net(
     dtype: str = "float32",
     **kwargs: Any,
 ) -> Function:
-    """The network of this depth as a function of "data" and its parameters."""
+    """The network of this depth as a function of "data" and its parameters. The layout orders ``image_shape``."""
     shape = (batch_size, *image_shape)
-    chosen = plan(num_layers, shape[layout.index("H")])
-    return resnet(
-        chosen.units,
-        len(chosen.units),
-        chosen.channels,
-        num_classes,
-        shape,
-        chosen.bottle_neck,
-        layout,
-        dtype,
-        **kwargs,
+    return residual.network_of_depth(
+        num_layers, shape, num_classes, layout, _kernel_layout(layout), dtype, **kwargs
     )
 
 

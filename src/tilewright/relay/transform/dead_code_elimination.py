@@ -17,9 +17,10 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.relay.analysis.purity import Effect, Effects
 from tilewright.relay.expr import Let, RefCreate, RefWrite, Var
-from tilewright.relay.expr_functor import ExprMutator
+from tilewright.relay.expr_functor import ExprMutator, let_block
 from tilewright.relay.function import Function
 from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.let_blocks import is_recursive
 from tilewright.support.node import Node
 
 
@@ -86,20 +87,12 @@ class _Eliminate(ExprMutator):
             uses, effect = self.live.uses[current.var], self.effects.of[current.value]
             if uses or current in self.live.kept:
                 value = self.visit(current.value)
-                if self.inline_once and uses == 1 and not effect and not _is_recursive(current):
+                if self.inline_once and uses == 1 and not effect and not is_recursive(current):
                     self.memo_map[current.var] = value
                 else:
                     chain.append((current, value))
             current = current.body
-        body = self.visit(current)
-        for old, value in reversed(chain):
-            same = value is old.value and body is old.body
-            body = old if same else old.replace(value=value, body=body)
-        return body  # type: ignore[no-any-return]
-
-
-def _is_recursive(let: Let) -> bool:
-    return isinstance(let.value, Function) and any(node is let.var for node in post_order(let.value))
+        return let_block(chain, self.visit(current))
 
 
 @dataclass

@@ -51,6 +51,7 @@ from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.op.shapes import dims
 from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.support.union_find import UnionFind
 
 ELEMWISE, BROADCAST, INJECTIVE = OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.INJECTIVE
 COMM_REDUCE, HEAVY = OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE
@@ -60,7 +61,7 @@ GLOBAL_POOLS = ("nn.global_avg_pool2d", "nn.global_max_pool2d")
 
 
 @dataclass(eq=False)
-class _Node:
+class _Node(UnionFind):
     """An expression in the graph, with those that use it and the kind of each use."""
 
     expr: RelayExpr
@@ -74,22 +75,11 @@ class _Node:
     depth: int = 0
     path_kind: OpPattern = OPAQUE
     """The most restrictive kind of use on the way to the dominator."""
-    # The group, a union-find forest.
-    parent: _Node | None = None
+    # The group, of which the representative knows these.
     group_kind: OpPattern = OPAQUE
     group_root: _Node | None = None
     heavy: bool = False
     size: int = 1
-
-    def find(self) -> _Node:
-        """The representative of the group."""
-        root = self
-        while root.parent is not None:
-            root = root.parent
-        node = self
-        while node.parent is not None:
-            node.parent, node = root, node.parent
-        return root
 
 
 class _Graph(ExprVisitor):

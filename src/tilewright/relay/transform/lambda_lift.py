@@ -17,7 +17,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import Pass, PassContext
 from tilewright.relay.analysis import free_type_vars, free_vars
 from tilewright.relay.expr import Call, Let, Var
-from tilewright.relay.expr_functor import ExprMutator, substitute
+from tilewright.relay.expr_functor import ExprMutator, let_block, substitute
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.support.recursion import recursion_room
@@ -52,11 +52,7 @@ class _Lift(ExprMutator):
                 made = self.visit(value)
             chain.append((current, made))
             current = current.body
-        body = self.visit(current)
-        for old, made in reversed(chain):
-            same = made is old.value and body is old.body
-            body = old if same else old.replace(value=made, body=body)
-        return body  # type: ignore[no-any-return]
+        return let_block(chain, self.visit(current))
 
     def lift(self, fn: Function, own: Var | None) -> RelayExpr:
         """Add a function to the module; returns its replacement. ``own`` is the name by which it calls

@@ -21,7 +21,7 @@ from tilewright.ir.transform import Pass, PassContext
 from tilewright.ir.type import FuncType, TupleType, Type
 from tilewright.relay.analysis.devices import PLACES_OF_ARGUMENTS, DevicePlan
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
-from tilewright.relay.expr_functor import ExprMutator
+from tilewright.relay.expr_functor import ExprMutator, let_block
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.op.annotation.annotation import on_device
@@ -107,12 +107,7 @@ class _Place(ExprMutator):
                 value = self.fixed(value, device)
             chain.append((current, value))
             current = current.body
-        body = self.visit(current)
-        for old, value in reversed(chain):
-            same = value is old.value and body is old.body
-            body = old if same else old.replace(value=value, body=body)
-            self.memo_map[old] = body
-        return body  # type: ignore[no-any-return]
+        return let_block(chain, self.visit(current), self.memo_map)
 
 
 def _is_placed(made: RelayExpr) -> bool:

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.ir.base import RelayExpr
-from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.relay.analysis.purity import Effects
 from tilewright.relay.expr import Let
-from tilewright.relay.expr_functor import ExprMutator
+from tilewright.relay.expr_functor import ExprMutator, let_block
 from tilewright.relay.function import Function
 from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.let_blocks import is_recursive
 
 
 class _Inline(ExprMutator):
@@ -25,25 +25,16 @@ class _Inline(ExprMutator):
         super().__init__()
         self.effects = effects
 
-    def _stays(self, let: Let) -> bool:
-        if self.effects.of[let.value]:
-            return True
-        return isinstance(let.value, Function) and any(node is let.var for node in post_order(let.value))
-
     def visit_let(self, let: Let) -> RelayExpr:
         chain: list[tuple[Let, RelayExpr]] = []
         current: Any = let
         while isinstance(current, Let) and current not in self.memo_map:
-            if self._stays(current):
+            if self.effects.of[current.value] or is_recursive(current):
                 chain.append((current, self.visit(current.value)))
             else:
                 self.memo_map[current.var] = self.visit(current.value)
             current = current.body
-        body = self.visit(current)
-        for old, value in reversed(chain):
-            same = value is old.value and body is old.body
-            body = old if same else old.replace(value=value, body=body)
-        return body  # type: ignore[no-any-return]
+        return let_block(chain, self.visit(current))
 
 
 @dataclass

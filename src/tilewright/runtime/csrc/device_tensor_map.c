@@ -33,7 +33,7 @@ static int32_t check_size(const TilewrightSize* size, const TilewrightKernel* ke
     int32_t argument = size->arguments[i];
     if (argument == -1) continue;
     if (argument < 0 || argument >= kernel->num_args || !is_integer(kernel->arg_types[argument])) {
-      return tw_fail("ValueError", "a tensor map of %s has a size by the argument %d, which is no integer", kernel->name, (int)argument);
+      return tw_fail("ValueError", "a tensor map of %s has a size by the argument %d, which is not an integer", kernel->name, (int)argument);
     }
   }
   return 0;
@@ -45,7 +45,7 @@ static int32_t check_map(const TilewrightTensorMap* map, const TilewrightKernel*
                    (int)map->position, kernel->name, (int)(kernel->num_args + kernel->num_tensor_maps));
   }
   if (map->base < 0 || map->base >= kernel->num_args || kernel->arg_types[map->base].code != kDLOpaqueHandle) {
-    return tw_fail("ValueError", "a tensor map of %s is of the argument %d, which is no pointer", kernel->name, (int)map->base);
+    return tw_fail("ValueError", "a tensor map of %s is of the argument %d, which is not a pointer", kernel->name, (int)map->base);
   }
   if (map->tensor.rank < 1 || map->tensor.rank > TILEWRIGHT_TENSOR_MAP_DIMENSIONS) {
     return tw_fail("ValueError", "a tensor map of %s has %d dimensions; 1 to %d are possible", kernel->name, (int)map->tensor.rank,

@@ -83,7 +83,7 @@ static inline DLDevice tw_graph_device(const TilewrightGraph* graph, int32_t sto
   return graph->arenas[graph->storages[storage].arena].device;
 }
 
-/* "float32x4" and its like; false for text that is no data type. */
+/* "float32x4" and its like; false for text that is not a data type. */
 bool tw_parse_dtype(const char* text, DLDataType* out);
 
 /* Calls `visit` for each parameter of a `save_param_dict` block until it fails; the tensor is good until it returns. */

@@ -123,7 +123,7 @@ static int32_t read_shape(TilewrightGraph* graph, TwGraphEntry* entry, const TwJ
   entry->tensor.strides = extents + ndim;
   int32_t dimension = 0;
   for (const TwJson* extent = value->first; extent != NULL; extent = extent->next) {
-    if (!tw_json_integer(extent, (int64_t)1 << 40, &extents[dimension++])) return damaged("a shape has a value that is no size");
+    if (!tw_json_integer(extent, (int64_t)1 << 40, &extents[dimension++])) return damaged("a shape has a value that is not a size");
   }
   uint64_t stride = 1;
   for (int32_t i = ndim - 1; i >= 0; --i) {
@@ -181,13 +181,13 @@ static int32_t read_inputs_and_outputs(TilewrightGraph* graph, const TwJson* roo
   for (const TwJson* value = arguments->first; value != NULL; value = value->next) {
     int64_t node;
     if (!tw_json_integer(value, graph->num_nodes - 1, &node) || graph->nodes[node].is_operator) {
-      return damaged("an input is no input node");
+      return damaged("an input is not an input node");
     }
     graph->inputs[graph->num_inputs++] = (int32_t)node;
   }
   for (const TwJson* value = heads->first; value != NULL; value = value->next) {
     int32_t entry = entry_of(graph, value, graph->num_nodes);
-    if (entry < 0) return damaged("an output is no tensor of the graph");
+    if (entry < 0) return damaged("an output is not a tensor of the graph");
     graph->outputs[graph->num_outputs++] = entry;
   }
   return 0;
@@ -204,7 +204,7 @@ static int32_t read_output_names(TilewrightGraph* graph, const TwJson* root) {
   const TwJson* name = names != NULL ? names->first : NULL;
   for (int32_t i = 0; i < graph->num_outputs; ++i) {
     char made[32];
-    if (name != NULL && (name->kind != JSON_STRING || name->text[0] == 0)) return damaged("the name of an output is no text");
+    if (name != NULL && (name->kind != JSON_STRING || name->text[0] == 0)) return damaged("the name of an output is not text");
     snprintf(made, sizeof made, "output_%d", (int)i);
     graph->output_names[i] = copy_text(graph, name != NULL ? name->text : made);
     if (graph->output_names[i] == NULL) return -1;
@@ -401,7 +401,7 @@ static int32_t read_updated_inputs(TilewrightGraph* graph, const TwJson* root) {
   for (const TwJson* value = nodes != NULL ? nodes->first : NULL; value != NULL; value = value->next) {
     int64_t node;
     if (!tw_json_integer(value, graph->num_nodes - 1, &node) || graph->nodes[node].is_operator) {
-      return damaged("an input that is updated is no input node");
+      return damaged("an input that is updated is not an input node");
     }
     graph->storages[graph->entries[graph->nodes[node].first_entry].storage].is_updated = true;
   }
@@ -427,7 +427,7 @@ static int32_t link_params(TilewrightGraph* graph, const TwJson* root, Tilewrigh
   for (const TwJson* value = storages->first; status == 0 && value != NULL; value = value->next) {
     int64_t id;
     if (!tw_json_integer(value, graph->num_storages - 1, &id) || !graph->storages[id].is_input || graph->storages[id].is_written) {
-      status = damaged("a linked parameter is no input");
+      status = damaged("a linked parameter is not an input");
     } else if (graph->storages[id].arena >= 0 && tw_host_reads(tw_graph_device(graph, (int32_t)id))) {
       void* data;
       status = linked_address(lookup, id, &data);

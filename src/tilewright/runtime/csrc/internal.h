@@ -32,7 +32,7 @@ typedef struct {
 
 TwThreadState* tw_thread(void);
 
-/* Logs something that is no call of a function, from here to `end`: its place in the log, or -1 with an error. */
+/* Logs something other than a call of a function, from here to `end`: its place in the log, or -1 with an error. */
 int64_t tw_call_log_begin(TilewrightCallLog* log, int64_t number);
 void tw_call_log_end(TilewrightCallLog* log, int64_t at);
 void tw_call_log_retain(TilewrightCallLog* log);

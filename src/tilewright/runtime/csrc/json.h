@@ -27,7 +27,7 @@ typedef struct {
 bool tw_json_parse(const char* text, size_t size, TwJsonDocument* out);
 void tw_json_free(TwJsonDocument* document);
 
-/* A member of an object, or NULL; NULL for a value that is no object. */
+/* A member of an object, or NULL; NULL for a value that is not an object. */
 const TwJson* tw_json_member(const TwJson* object, const char* name);
 
 /* True for a number without fraction in [0, most]. */

@@ -199,7 +199,7 @@ uint64_t tw_now_nanoseconds(void) {
 }
 
 /* Large tensors are read from end to end: with pages of two megabytes, where the system gives them when asked, the
- * translation of addresses is no part of that. What is beyond the last whole page has small ones. */
+ * TLB does not slow that down. What is beyond the last whole page has small ones. */
 #define HUGE_PAGE ((size_t)2 << 20)
 
 static void* system_aligned_alloc(size_t num_bytes) {

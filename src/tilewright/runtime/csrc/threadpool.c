@@ -4,7 +4,7 @@
  * The caller publishes the slot, works on it itself, and returns when every unit is done. Workers claim units of any
  * published slot, each starting in its own part of the range, so that a task id tends to stay on one core from region
  * to region; whoever runs out takes what is left. Nothing ever depends on a worker being there: a caller can finish its
- * region alone, which is what happens in a forked child, while the pool is being reconfigured, or when the system gives
+ * region by itself, which is what happens in a forked child, while the pool is being reconfigured, or when the system gives
  * no threads.
  *
  * A claim is one atomic AND. A claim that succeeds keeps its region from finishing, so the slot's plain fields are

@@ -111,7 +111,7 @@ enum {
   TILEWRIGHT_FUNCTION = 68,
   TILEWRIGHT_TENSOR = 70,
   TILEWRIGHT_PYTHON = 74,
-  /* of this runtime alone, far above the numbers that other hosts give out */
+  /* only of this runtime: far above the numbers that other hosts give out */
   TILEWRIGHT_DATA = 0x54570001,
   TILEWRIGHT_REFERENCE = 0x54570002,
   TILEWRIGHT_STORAGE = 0x54570003
@@ -422,7 +422,7 @@ typedef struct {
   int32_t arguments[TILEWRIGHT_SIZE_ARGUMENTS]; /* positions; -1: none */
 } TilewrightSize;
 
-/* A parameter of a kernel that is no argument of its callers: a tensor map, made from the arguments at each launch. */
+/* A parameter of a kernel that its callers do not pass: a tensor map, made from the arguments at each launch. */
 typedef struct {
   int32_t position; /* among the kernel's parameters */
   int32_t base;     /* the argument that points to the tensor */
@@ -571,12 +571,12 @@ TILEWRIGHT_API int32_t tilewright_graph_num_outputs(const TilewrightGraph* graph
 TILEWRIGHT_API int32_t tilewright_graph_num_nodes(const TilewrightGraph* graph);
 TILEWRIGHT_API uint64_t tilewright_graph_arena_bytes(const TilewrightGraph* graph);
 
-/* -1 for a name that is no input. */
+/* -1 for a name that is not an input. */
 TILEWRIGHT_API int32_t tilewright_graph_input_index(const TilewrightGraph* graph, const char* name);
 TILEWRIGHT_API const char* tilewright_graph_input_name(const TilewrightGraph* graph, int32_t index);
 TILEWRIGHT_API int32_t tilewright_graph_input_device(const TilewrightGraph* graph, int32_t index, DLDevice* out);
 
-/* By the model's names, or output_0 and so on for a graph without names. -1 for a name that is no output. */
+/* By the model's names, or output_0 and so on for a graph without names. -1 for a name that is not an output. */
 TILEWRIGHT_API int32_t tilewright_graph_output_index(const TilewrightGraph* graph, const char* name);
 TILEWRIGHT_API const char* tilewright_graph_output_name(const TilewrightGraph* graph, int32_t index);
 
@@ -615,7 +615,7 @@ TILEWRIGHT_API int32_t tilewright_graph_share_params(TilewrightGraph* graph, Til
  * work: copying from them waits, and so does `tilewright_stream_sync`. */
 TILEWRIGHT_API int32_t tilewright_graph_run(TilewrightGraph* graph);
 TILEWRIGHT_API int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t node); /* that node included */
-TILEWRIGHT_API int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node);  /* that node alone */
+TILEWRIGHT_API int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node);  /* only that node */
 
 /* Sets inputs, runs, and copies the first outputs out: what a call of the model is, in one call of C. */
 TILEWRIGHT_API int32_t tilewright_graph_call(TilewrightGraph* graph, int32_t num_values, const int32_t* inputs, const DLTensor* values,
@@ -770,7 +770,7 @@ typedef struct {
   /* Givers of a smaller `size` end here: an artefact then has the devices of its own copy. */
   const TilewrightDeviceTable* (*device_table)(int32_t device_type);
   int32_t (*device_register)(int32_t device_type, const TilewrightDeviceTable* table);
-  /* Or here: it has no slots to bind, and devices are selected by `__tvm_set_device` alone. */
+  /* Or here: it has no slots to bind, and only `__tvm_set_device` selects devices. */
   int32_t (*bind_function)(void** slot, TilewrightObject* function);
   int32_t (*set_device)(DLDevice device);
   int32_t (*current_device)(int32_t device_type);

@@ -138,7 +138,7 @@ class Value {
   TVMFFIAny* get() noexcept { return &any_; }
   bool is_none() const noexcept { return any_.type_index == TILEWRIGHT_NONE; }
   std::int64_t to_int() const {
-    if (any_.type_index != TILEWRIGHT_INT && any_.type_index != TILEWRIGHT_BOOL) throw Error("TypeError", "the value is no integer");
+    if (any_.type_index != TILEWRIGHT_INT && any_.type_index != TILEWRIGHT_BOOL) throw Error("TypeError", "the value is not an integer");
     return any_.v_int64;
   }
   double to_float() const {

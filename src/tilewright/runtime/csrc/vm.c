@@ -1,5 +1,5 @@
 /* Running programs of the virtual machine: one loop over instructions. The frames of calls are on a stack of their own, so
- * that deep recursion costs heap alone; a call whose result is returned at once takes the place of its caller. */
+ * that deep recursion takes only heap; a call whose result is returned at once replaces its caller. */
 #include "vm.h"
 
 #include <stdlib.h>

@@ -180,7 +180,7 @@ int32_t tw_copy_tensor(TwPool* pool, int32_t place, const DLTensor* tensor, Tile
 
 static inline char* tw_data_of(const DLTensor* tensor) { return (char*)tensor->data + tensor->byte_offset; }
 
-/* NULL for a value that is no tensor. */
+/* NULL for a value that is not a tensor. */
 static inline DLTensor* tw_tensor_of(const TVMFFIAny* value) {
   return value->type_index == TILEWRIGHT_TENSOR ? tilewright_tensor_dltensor(value->v_obj) : NULL;
 }

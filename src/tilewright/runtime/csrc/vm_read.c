@@ -1,5 +1,5 @@
 /* Reading a program of the virtual machine. Nothing in its bytes is trusted: every register, function, constant, text,
- * data type and jump is checked here, so that running it needs to check values alone.
+ * data type and jump is checked here, so that running it only has to check values.
  *
  * The form, all numbers of 64 bits, little endian; a text is its length and its bytes:
  *   "TWVM0001"
@@ -355,7 +355,7 @@ static int64_t instruction_words(const Checker* checker, int64_t at) {
   return next - at;
 }
 
-/* What the layout alone does not say. */
+/* What the layout does not tell. */
 static bool is_valid_instruction(const Checker* checker, int64_t at) {
   const int64_t* code = checker->function->code + at;
   const TwVMFunction* functions = checker->vm->functions;
@@ -387,7 +387,7 @@ static int32_t check_function(const Checker* checker) {
   for (int64_t at = 0, size; at < function->num_words; at += size) {
     size = instruction_words(checker, at);
     if (size == 0) {
-      return tw_fail("ValueError", "the program of the virtual machine is damaged: word %lld of %s is no instruction", (long long)at,
+      return tw_fail("ValueError", "the program of the virtual machine is damaged: word %lld of %s is not an instruction", (long long)at,
                      function->name);
     }
     checker->is_start[at] = 1;

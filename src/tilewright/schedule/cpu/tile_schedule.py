@@ -79,10 +79,53 @@ def tile_stages(
 
     ``first`` are the axes of the outermost loops, which are parallel; the fused loop is returned, for producers to be
     attached to. With ``packed_lanes``, the matrix unit computes a tile, with so many packed lanes per step.
-    ``row_slices`` are an axis and a number of tiles: the outermost loop, alone in ``first`` or not there, is over
-    slices of so many tiles along that axis. ``within``: the stage is a block of another one, which has decided about
-    the loops around the tiles.
+    ``row_slices`` are an axis and a number of tiles: the outermost loop, the only one of ``first`` or not in it, is
+    over slices of so many tiles along that axis. ``within``: the stage is a block of another one, which has decided
+    about the loops around the tiles.
     """
+    outer, inner, chunks = _split_into_tiles(result, materialized, sizes, cpu, within)
+    order = _tile_order(found, range(len(result.op.axis)))
+    inner_axes = [inner[position] for position in order if position in inner]
+    slices = _sliced(result, outer, *row_slices) if row_slices else None
+    loops, panel_loops = _outer_order(result, materialized, found, outer, sizes, cpu, first, within, slices)
+    for position, chunk in chunks.items():
+        loops.insert(loops.index(outer[position]), OuterLoop(chunk, None, False))
+    result.reorder(*[loop.axis for loop in loops], *inner_axes)
+    # The matrix unit loads rows from anywhere in memory as fast as from next to each other.
+    packed = panel_loops > 0 and not packed_lanes and _packs_panels(reduction, materialized, found, sizes)
+    leading = len(first) if slices is not None else len([number for number in first if number in outer])
+    shared, panel_place, place = _parallel(
+        result, materialized, loops, cpu, leading, panel_loops if packed else 0
+    )
+    if packed and panel_place is not None:
+        _pack(reduction, found, result, panel_place, cpu)
+    _separate_last_tiles(result, materialized, loops)
+    for axis in inner_axes[:-1] if not packed_lanes else ():
+        result.unroll(axis)
+    _vectorize(result, found.vector, inner)
+    reduction.compute_at(result, place)
+    reduction.set_scope("local")
+    lanes = lanes_of(cpu, materialized.operation.output(0).dtype)
+    if packed_lanes:
+        _reduce_in_matrix_unit(reduction, materialized, found, sizes, packed_lanes)
+    else:
+        # Slices read panels that are in L2: prefetches whose addresses take instructions are not worth it there.
+        prefetch = (slices is None or cpu.has_vector_offsets) and _prefetches_panels(
+            materialized, found, sizes, cpu
+        )
+        _reduce_in_tile(reduction, materialized, found, sizes, lanes, prefetch, cpu)
+    return shared
+
+
+def _split_into_tiles(
+    result: Stage,
+    materialized: MaterializedStage,
+    sizes: Sequence[int],
+    cpu: CPUDescription,
+    within: bool,
+) -> tuple[dict[int, OuterLoop], dict[int, IterVar], dict[int, IterVar]]:
+    """Split the data axes by the sizes of tiles; returns the loops around the tiles, those inside, and the loops over
+    chunks of tiles that dynamic axes have, each by the number of its axis."""
     axes = list(result.op.axis)
     outer: dict[int, OuterLoop] = {}
     inner: dict[int, IterVar] = {}
@@ -100,50 +143,27 @@ def tile_stages(
             count = None if extent is None else -(-extent // size)
             outer[position] = OuterLoop(rest, count, extent is None or extent % size != 0, size)
             inner[position] = part
-    order = _tile_order(found, range(len(axes)))
-    inner_axes = [inner[position] for position in order if position in inner]
-    slices = _sliced(result, outer, *row_slices) if row_slices else None
-    loops, panel_loops = _outer_order(result, materialized, found, outer, sizes, cpu, first, within, slices)
-    for position, chunk in chunks.items():
-        loops.insert(loops.index(outer[position]), OuterLoop(chunk, None, False))
-    result.reorder(*[loop.axis for loop in loops], *inner_axes)
-    # The matrix unit loads rows from anywhere in memory as fast as from next to each other.
-    packed = panel_loops and not packed_lanes and is_scattered(materialized, found, sizes)
-    if (
-        panel_loops
-        and not packed_lanes
-        and _can_pack(reduction, found)
-        and _rows_are_apart(materialized, found, sizes)
-    ):
-        packed = decide("pack", bool(packed), lambda: [True, False])
-    leading = len(first) if slices is not None else len([number for number in first if number in outer])
-    shared, panel_place, place = _parallel(
-        result, materialized, loops, cpu, leading, panel_loops if packed else 0
-    )
-    if packed and panel_place is not None:
-        _pack(reduction, found, result, panel_place, cpu)
+    return outer, inner, chunks
+
+
+def _packs_panels(
+    reduction: Stage, materialized: MaterializedStage, found: Contraction, sizes: Sequence[int]
+) -> bool:
+    """Whether to copy a tile's panel so that its rows are next to each other; a tuner may decide otherwise."""
+    packed = is_scattered(materialized, found, sizes)
+    if _can_pack(reduction, found) and _rows_are_apart(materialized, found, sizes):
+        return decide("pack", packed, lambda: [True, False])
+    return packed
+
+
+def _separate_last_tiles(result: Stage, materialized: MaterializedStage, loops: Sequence[OuterLoop]) -> None:
+    """Give the last tile of an axis code of its own, so that the others need no bounds checks."""
     checks = has_likely(materialized)
     for loop in loops:
-        # The last tile of an axis has separate code, so that the others need no bounds checks.
         if (loop.is_cut or checks) and loop.count is not None and loop.axis in result.leaf_iter_vars:
             result.pragma(loop.axis, "loop_partition_hint")
         if loop.is_cut and loop.count is None:
             mark_remainder(result, loop.axis, loop.tile)
-    for axis in inner_axes[:-1] if not packed_lanes else ():
-        result.unroll(axis)
-    _vectorize(result, found.vector, inner)
-    reduction.compute_at(result, place)
-    reduction.set_scope("local")
-    lanes = lanes_of(cpu, materialized.operation.output(0).dtype)
-    if packed_lanes:
-        _reduce_in_matrix_unit(reduction, materialized, found, sizes, packed_lanes)
-    else:
-        # Slices read panels that are in L2: prefetches whose addresses take instructions are not worth it there.
-        prefetch = (slices is None or cpu.has_vector_offsets) and _prefetches_panels(
-            materialized, found, sizes, cpu
-        )
-        _reduce_in_tile(reduction, materialized, found, sizes, lanes, prefetch, cpu)
-    return shared
 
 
 def _sliced(result: Stage, outer: dict[int, OuterLoop], position: int, tiles: int) -> OuterLoop:
@@ -359,6 +379,23 @@ def _parallel_loops(
     return parallel_prefix(cpu, counts[:whole] if open_tiles else counts, work), whole
 
 
+def _most_unrolled(
+    materialized: MaterializedStage,
+    found: Contraction,
+    extent: int | None,
+    elements: int,
+    cpu: CPUDescription,
+) -> int:
+    """How many operations the unrolled steps of a reduction loop of this extent may have, for a tile of so many
+    elements."""
+    if cpu.holds_broadcasts:
+        return 0  # LLVM would load the broadcasts of several steps first, and spill them
+    if (extent or 0) > SHORTEST_LOOP and _takes_registers_for_integers(materialized, cpu):
+        return 0  # LLVM would begin with the factors or the products of several steps, and spill them
+    most = MOST_UNROLLED if found.shares_panel else MOST_UNROLLED_OF_WINDOWS
+    return min(most, elements) if cpu.loads_scalars_together else most  # one vector of scalars per row
+
+
 def _reduce_in_tile(
     reduction: Stage,
     materialized: MaterializedStage,
@@ -399,13 +436,7 @@ def _reduce_in_tile(
     elif steps:
         last = len(steps) - 1 if cpu.folds_loads else _last_loop(steps)
         axis, extent = steps[last]
-        most = MOST_UNROLLED if found.shares_panel else MOST_UNROLLED_OF_WINDOWS
-        if cpu.holds_broadcasts:
-            most = 0  # LLVM would load the broadcasts of several steps first, and spill them
-        if (extent or 0) > SHORTEST_LOOP and _takes_registers_for_integers(materialized, cpu):
-            most = 0  # LLVM would begin with the factors or the products of several steps, and spill them
-        if cpu.loads_scalars_together:
-            most = min(most, lanes * vectors)  # one vector of scalars per row
+        most = _most_unrolled(materialized, found, extent, lanes * vectors, cpu)
         operations = vectors // (-(-sizes[found.vector] // lanes) if cpu.groups_registers else 1)
         factor = _unroll_factor(extent, most // max(operations, 1)) if plain else 1
         if plain and extent is not None:

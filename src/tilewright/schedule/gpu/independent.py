@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.ir.expr import Add, BufferLoad, Call, IntImm, Load, Mul, PrimExpr, Sub, Var
+from tilewright.ir.expr import BufferLoad, Call, IntImm, Load, PrimExpr, Var
 from tilewright.ir.functor import free_vars, post_order
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
+from tilewright.tir.analysis.index_terms import index_terms
 from tilewright.tir.stmt import (
     Allocate,
     AttrStmt,
@@ -76,30 +77,16 @@ def _inner_extents(stmt: Stmt) -> dict[Var, int | None]:
 
 def _moves_apart(index: PrimExpr, variable: Var, inner: dict[Var, int | None]) -> bool:
     """True if the index moves by more with the variable than with all inner loops together."""
-    strides: dict[Var, int] = {}
-    waiting = [(index, 1)]
-    while waiting:
-        part, times = waiting.pop()
-        if isinstance(part, Add):
-            waiting += [(part.a, times), (part.b, times)]
-        elif isinstance(part, Sub):
-            waiting += [(part.a, times), (part.b, -times)]
-        elif isinstance(part, Mul) and isinstance(part.b, IntImm):
-            waiting.append((part.a, times * part.b.value))
-        elif isinstance(part, Mul) and isinstance(part.a, IntImm):
-            waiting.append((part.b, times * part.a.value))
-        elif isinstance(part, Var):
-            strides[part] = strides.get(part, 0) + times
-        elif not _is_fixed(part, variable, inner):
-            return False
+    strides, rest = index_terms(index, {variable, *inner})
+    if not all(_is_fixed(part, variable, inner) for part in rest):
+        return False
     step = abs(strides.pop(variable, 0))
     reach = 0
     for name, stride in strides.items():
-        if name in inner:
-            extent = inner[name]
-            if extent is None:
-                return False
-            reach += abs(stride) * max(extent - 1, 0)
+        extent = inner[name]
+        if extent is None:
+            return False
+        reach += abs(stride) * max(extent - 1, 0)
     return step > reach
 
 

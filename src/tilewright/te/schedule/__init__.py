@@ -2,7 +2,6 @@
 
 from tilewright.ir.container import Map
 from tilewright.ir.expr import IterVar, Range
-from tilewright.te.schedule import saving as _saving
 from tilewright.te.schedule import whole_ops as _whole_ops
 from tilewright.te.schedule.auto_inline import (
     auto_inline_broadcast,
@@ -43,7 +42,7 @@ def InferBound(schedule: Schedule) -> Map[IterVar, Range]:
     return Map(infer_bound(schedule))
 
 
-_ = _whole_ops, _saving  # register the operations that work on whole tensors, and how schedules are saved
+_ = _whole_ops  # registers the operations that work on whole tensors
 
 __all__ = [
     "AutoInlineBroadcast",

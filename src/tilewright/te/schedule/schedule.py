@@ -7,9 +7,10 @@ A schedule holds a stage for every operation, producers first. Its own primitive
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from tilewright.ir.expr import IterVar
+from tilewright.ir.serialize import Saved
 from tilewright.support import html
 from tilewright.support.errors import ScheduleError
 from tilewright.support.node import Object
@@ -19,12 +20,13 @@ from tilewright.te.schedule import cache, factor, group
 from tilewright.te.schedule import normalize as normalization
 from tilewright.te.schedule.dataflow import operations_in_order
 from tilewright.te.schedule.loops_text import loops_text
+from tilewright.te.schedule.saved_trace import read_steps, saved_steps
 from tilewright.te.schedule.stage import AttachType, Stage
 from tilewright.te.schedule.trace import Trace
 from tilewright.te.tensor import Operation, Tensor
 
 
-class Schedule(Object):
+class Schedule(Object, Saved):
     """How the operations that lead to ``outputs`` are computed."""
 
     def __init__(self, outputs: Sequence[Operation]) -> None:
@@ -34,10 +36,10 @@ class Schedule(Object):
         self.stage_map: dict[Operation, Stage] = {}
         self.trace = Trace(self)
 
-    @staticmethod
-    def create(outputs: Sequence[Operation]) -> Schedule:
+    @classmethod
+    def create(cls, outputs: Sequence[Operation]) -> Self:
         """The default schedule: every stage at the root, its axes in order."""
-        made = Schedule(outputs)
+        made = cls(outputs)
         wanted = set(outputs)
         for operation in operations_in_order(outputs):
             made.add_stage(operation, len(made.stages)).is_output = operation in wanted
@@ -145,6 +147,23 @@ class Schedule(Object):
         made.groups = [mapping[stage] for stage in self.groups]
         made.stage_map = {operation: mapping[stage] for operation, stage in self.stage_map.items()}
         made.trace = self.trace.copy_for(made)
+        return made
+
+    def saved_content(self) -> Any:
+        """The operations that the schedule was created for, and what was done since."""
+        return [self.stage_map[one].origin_op for one in self.outputs], saved_steps(self.trace)
+
+    @classmethod
+    def from_saved(cls, content: Any) -> Self:
+        """A new schedule of the operations, on which the steps are taken again."""
+        outputs, steps = content
+        if not all(isinstance(one, Operation) for one in outputs):
+            raise ScheduleError("a schedule is of operations")
+        made = cls.create(list(outputs))
+        # In a trace apart from the schedule's own, which writes down each step as it is taken.
+        trace = Trace(made)
+        trace.steps = read_steps(steps)
+        trace.replay(made)
         return made
 
 

@@ -28,10 +28,10 @@ from tilewright.ir.expr import (
     Var,
     is_const,
 )
-from tilewright.ir.functor import Visitor
 from tilewright.support.dtype import DataType
+from tilewright.tir.analysis.statement_visitor import StatementVisitor
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.stmt import Allocate, AssertStmt, AttrStmt, For, IfThenElse, LetStmt, Stmt
+from tilewright.tir.stmt import Allocate, AssertStmt, AttrStmt, For, IfThenElse, LetStmt
 
 Size = tuple[PrimExpr, DataType]
 """Elements of a buffer, and their type."""
@@ -61,7 +61,7 @@ def elements(shape: Any) -> PrimExpr:
     return total
 
 
-class ReadVisitor(Visitor):
+class ReadVisitor(StatementVisitor):
     """Visits every read with an analyzer that knows what holds where it happens.
 
     ``on_read`` is called for each load, once a statement and set of conditions. Each expression is visited once in
@@ -75,17 +75,6 @@ class ReadVisitor(Visitor):
         self.on_read = on_read
         self.loops: list[tuple[Var, PrimExpr, PrimExpr]] = []
         self.conditions: list[PrimExpr] = []
-
-    def visit(self, node: Any) -> None:
-        handler = self._handlers.get(type(node)) or self._handler(type(node))
-        if isinstance(node, Stmt):
-            outer, self._seen = self._seen, set()
-            handler(self, node)
-            self._seen = outer
-        elif id(node) not in self._seen:
-            # The statement that is being looked at keeps its expressions alive, so that ids stay theirs.
-            self._seen.add(id(node))
-            handler(self, node)
 
     @contextmanager
     def where(self, condition: PrimExpr) -> Iterator[None]:

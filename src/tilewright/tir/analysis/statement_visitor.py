@@ -19,9 +19,10 @@ class StatementVisitor(Visitor):
         """Look at a node."""
         handler = self._handlers.get(type(node)) or self._handler(type(node))
         if isinstance(node, Stmt):
-            saved, self._seen = self._seen, set()
+            outer, self._seen = self._seen, set()
             handler(self, node)
-            self._seen = saved
+            self._seen = outer
         elif id(node) not in self._seen:
+            # The statement being visited keeps its expressions alive, so that ids stay theirs.
             self._seen.add(id(node))
             handler(self, node)

@@ -27,13 +27,17 @@ from tilewright.tir.schedule.block_bodies import (
     single_store,
     with_regions,
 )
-from tilewright.tir.schedule.block_scope import StmtSRef
+from tilewright.tir.schedule.block_scope import BlockScope, StmtSRef
 from tilewright.tir.schedule.state import ScheduleState, function_buffers
 from tilewright.tir.stmt import NO_OP, BufferStore, Stmt
 
 
-def _store_of(primitive: str, block: StmtSRef) -> BufferStore:
-    """The one store that a block is; refuses other blocks."""
+def _store_of(primitive: str, info: BlockScope, block: StmtSRef) -> BufferStore:
+    """The one store that a complete block is; refuses other blocks."""
+    reason = why_not_complete(info, block)
+    if reason is not None:
+        fail(primitive, block, f"it is not a complete block: {reason}")
+    require_stage_pipeline(primitive, info, block)
     store = single_store(block.block)
     if store is None:
         fail(primitive, block, "its body is not one store of one value")
@@ -56,11 +60,7 @@ def compute_inline(state: ScheduleState, block: StmtSRef) -> None:
     buffer = written_buffer(name, block)
     if not is_allocated(scope, buffer):
         fail(name, block, f"{buffer.name} is an output: it must be written")
-    reason = why_not_complete(info, block)
-    if reason is not None:
-        fail(name, block, f"it is not a complete block: {reason}")
-    require_stage_pipeline(name, info, block)
-    store = _store_of(name, block)
+    store = _store_of(name, info, block)
     variables = distinct_variables(store.indices)
     if variables is None:
         fail(name, block, f"the indices of {buffer.name} are not distinct axes")
@@ -94,11 +94,7 @@ def reverse_compute_inline(state: ScheduleState, block: StmtSRef) -> None:
     name = "reverse_compute_inline"
     scope = scope_of(block)
     info = state.get_block_scope(scope)
-    reason = why_not_complete(info, block)
-    if reason is not None:
-        fail(name, block, f"it is not a complete block: {reason}")
-    require_stage_pipeline(name, info, block)
-    store = _store_of(name, block)
+    store = _store_of(name, info, block)
     producers = info.producers(block)
     if len(producers) != 1:
         fail(name, block, f"it has {len(producers)} producers, not one")

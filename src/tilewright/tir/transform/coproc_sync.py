@@ -26,11 +26,11 @@ from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import LoweringError
+from tilewright.tir.analysis.statement_visitor import StatementVisitor
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AttrStmt, Evaluate, For, IfThenElse, Stmt, Store, While, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.coproc_queues import Insertions, QueueTokens
-from tilewright.tir.transform.lib.scoped_rewriter import ScopedVisitor
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 _READ, _WRITE = 1, 2
@@ -71,7 +71,7 @@ class _Entry:
         ]
 
 
-class _Planner(ScopedVisitor):
+class _Planner(StatementVisitor):
     """Visits sequences of statements from the inside out and notes what is inserted before and after statements."""
 
     def __init__(self, axis: IterVar, prefix: str) -> None:

@@ -20,15 +20,15 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import LoweringError
+from tilewright.tir.analysis.statement_visitor import StatementVisitor
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import Substitute
 from tilewright.tir.stmt import Allocate, AttrStmt, For, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.lib.scoped_rewriter import ScopedVisitor
 from tilewright.tir.transform.lib.statement_rewriter import bind_range, thread_axis
 
 
-class _Survey(ScopedVisitor):
+class _Survey(StatementVisitor):
     """Finds the variables that can be narrow: defined by loops and threads, and used in narrow indices only."""
 
     def __init__(self, bits: int) -> None:

@@ -14,11 +14,11 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.target.target import Target
+from tilewright.tir.analysis.statement_visitor import StatementVisitor
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, For, LetStmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.device_region import enters_device
-from tilewright.tir.transform.lib.scoped_rewriter import ScopedVisitor
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Violation:
         )
 
 
-class _Finder(ScopedVisitor):
+class _Finder(StatementVisitor):
     """Looks for accesses outside device code. Memory that the program allocates itself is left to later passes."""
 
     def __init__(self, device_memory: set[Var]) -> None:

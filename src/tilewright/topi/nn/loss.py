@@ -21,7 +21,7 @@ def nll_loss(
     """``-predictions[n, targets[n], ...] * weights[targets[n]]``, with nothing for a target of ``ignore_index``.
 
     The losses of all targets ("none"), their sum ("sum"), or the sum over the weights of the targets ("mean"). A target
-    that is no class makes NaN.
+    that is not a class gives NaN.
     """
     if reduction not in ("none", "mean", "sum"):
         raise OpAttributeInvalid(f'nll_loss reduces by "none", "mean" or "sum", not {reduction!r}')

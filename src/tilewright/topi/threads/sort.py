@@ -7,7 +7,7 @@ NaN is greater than every number.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from tilewright.ir import operators
 from tilewright.ir.expr import IntImm, PrimExpr, Select
@@ -19,6 +19,7 @@ from tilewright.tir.op import any as any_of
 from tilewright.topi.arguments import real_axis
 from tilewright.topi.kernel import Rows, loop_kernel
 from tilewright.topi.radix import decode, encode, key_type
+from tilewright.topi.sort import topk_outputs
 from tilewright.topi.threads.kernel import barrier, kernel, most_threads
 
 SHARED_BYTES: Final = 48 * 1024
@@ -74,12 +75,7 @@ def topk(
     rows = Rows(data.shape, position_of_axis)
     length = rows.length
     wanted: PrimExpr = operators.as_expr(k) if k >= 1 else length
-    shape = [*data.shape[:position_of_axis], wanted, *data.shape[position_of_axis + 1 :]]
-    outputs: list[tuple[Sequence[Any], str]] = []
-    if ret_type != "indices":
-        outputs.append((shape, data.dtype))
-    if ret_type != "values":
-        outputs.append((shape, dtype))
+    outputs = topk_outputs(data, position_of_axis, wanted, ret_type, dtype)
 
     def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
         def store(made: IRBuilder, row: PrimExpr, place: PrimExpr, key: PrimExpr, position: PrimExpr) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from tests.relay.frontend.common.messages import encoded
+from tests.relay.frontend.interpreting import interpreted
 
 from tilewright import relay
 from tilewright.relay.frontend.caffe.messages import SCHEMA
@@ -49,12 +50,7 @@ def layer_text(
 def run(weights: Any, layers: Any, inputs: Mapping[str, Array], **options: Any) -> list[Array]:
     """What the reference interpreter computes for inputs by name."""
     module, params = relay.frontend.from_caffe(weights, layers, **options)
-    values = [
-        params[one.name_hint].numpy() if one.name_hint in params else inputs[one.name_hint]
-        for one in module["main"].params
-    ]
-    made = relay.create_executor("debug", module).evaluate()(*values)
-    return [made.numpy()] if hasattr(made, "numpy") else [one.numpy() for one in made]
+    return interpreted(module, params, inputs)
 
 
 def single(

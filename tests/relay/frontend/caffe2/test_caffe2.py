@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.relay.frontend.common.messages import encoded
+from tests.relay.frontend.interpreting import interpreted
 
 from tilewright import relay
 from tilewright.relay.frontend.caffe2.format import FRONTEND
@@ -75,12 +76,7 @@ def run(init: Any, predict: Any, inputs: Mapping[str, Array]) -> list[Array]:
     shapes = {name: value.shape for name, value in inputs.items()}
     kinds = {name: str(value.dtype) for name, value in inputs.items()}
     module, params = relay.frontend.from_caffe2(init, predict, shapes, kinds)
-    values = [
-        params[one.name_hint].numpy() if one.name_hint in params else inputs[one.name_hint]
-        for one in module["main"].params
-    ]
-    made = relay.create_executor("debug", module).evaluate()(*values)
-    return [made.numpy()] if hasattr(made, "numpy") else [one.numpy() for one in made]
+    return interpreted(module, params, inputs)
 
 
 def single(

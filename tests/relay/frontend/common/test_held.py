@@ -9,7 +9,7 @@ from tilewright.relay.frontend.common.held import HeldValues
 
 def test_constants_and_parameters_are_known():
     """Nothing else is: inputs, computed tensors, and what is not given."""
-    held = HeldValues()
+    held = HeldValues(tvm.IRModule())
     weight, x = relay.var("w", shape=(2,)), relay.var("x", shape=(2,))
     held.param_values[weight] = tvm.nd.array(np.array([1, 2], "float32"))
     assert held.value(weight).tolist() == [1, 2]

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.relay.frontend.interpreting import interpreted
 
 import tilewright as tvm
 from tilewright import relay
 from tilewright.contrib import graph_executor
 from tilewright.driver import tvmc
 from tilewright.relay.frontend.common import UnsupportedOperators
-from tilewright.relay.interpreter import Interpreter
 from tilewright.support.errors import ModelError
 
 Array = np.ndarray[Any, Any]
@@ -51,11 +51,7 @@ def network(*layers: str, channels: int = 4, size: int = 6) -> str:
 def run(text: Any, weights: Any, data: Array = IMAGE, **options: Any) -> list[Array]:
     """What the reference interpreter computes."""
     module, params = relay.frontend.from_darknet(text, data.shape, weights=weights, **options)
-    values = [
-        params[one.name_hint].numpy() if one.name_hint in params else data for one in module["main"].params
-    ]
-    made = Interpreter(module).run(module["main"], values)
-    return [np.asarray(one) for one in made] if isinstance(made, (list, tuple)) else [np.asarray(made)]
+    return interpreted(module, params, [data])
 
 
 def layer(text: str, *weights: Array, data: Array = IMAGE) -> Array:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.relay.frontend.interpreting import interpreted
 
 from tilewright import relay
 from tilewright.driver import tvmc
 from tilewright.relay.frontend import registry
 from tilewright.relay.frontend.common import UnsupportedOperators
-from tilewright.relay.interpreter import Interpreter
 from tilewright.support.errors import ModelError
 
 jax = pytest.importorskip("jax")
@@ -26,13 +26,7 @@ TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}
 
 def run(module: Any, params: Any, *inputs: Any) -> list[Any]:
     """What the reference interpreter computes."""
-    given = iter(inputs)
-    values = [
-        params[one.name_hint].numpy() if one.name_hint in params else np.asarray(next(given))
-        for one in module["main"].params
-    ]
-    made = Interpreter(module).run(module["main"], values)
-    return list(made) if isinstance(made, (list, tuple)) else [made]
+    return interpreted(module, params, inputs)
 
 
 def same(found: list[Any], expected: Any) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from tests.relay.frontend.interpreting import interpreted
 
 from tilewright import relay
-from tilewright.relay.interpreter import Interpreter
 
 Array = np.ndarray[Any, Any]
 _FLAGS = {"float32": 0, "float64": 1, "float16": 2, "uint8": 3, "int32": 4, "int8": 5, "int64": 6, "bool": 7}
@@ -75,12 +75,7 @@ def run(symbol: Any, inputs: Mapping[str, Array], **options: Any) -> list[Array]
         {name: str(value.dtype) for name, value in inputs.items()},
         **options,
     )
-    values = [
-        params[one.name_hint].numpy() if one.name_hint in params else inputs[one.name_hint]
-        for one in module["main"].params
-    ]
-    made = Interpreter(module).run(module["main"], values)
-    return [np.asarray(one) for one in made] if isinstance(made, (list, tuple)) else [np.asarray(made)]
+    return interpreted(module, params, inputs)
 
 
 def single(operator: str, inputs: Mapping[str, Array], *, results: int = 1, **attributes: Any) -> list[Array]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from tests.relay.frontend.common.messages import encoded
+from tests.relay.frontend.interpreting import interpreted
 
 from tilewright import relay
 from tilewright.relay.frontend.paddle.program import DTYPES, SCHEMA
@@ -107,16 +108,6 @@ def _tensor(value: Array) -> bytes:
     return struct.pack("<IQIi", 0, 0, 0, len(described)) + described + value.tobytes()
 
 
-def run(module: Any, params: Mapping[str, Any], inputs: Mapping[str, Array]) -> list[Array]:
-    """What the reference interpreter computes for inputs by name."""
-    values = [
-        params[one.name_hint].numpy() if one.name_hint in params else inputs[one.name_hint]
-        for one in module["main"].params
-    ]
-    made = relay.create_executor("debug", module).evaluate()(*values)
-    return [made.numpy()] if hasattr(made, "numpy") else [one.numpy() for one in made]
-
-
 def single(
     kind: str,
     inputs: Mapping[str, Array | Sequence[Array]],
@@ -135,4 +126,4 @@ def single(
             values[name] = array
             names[read].append(builder.input(name, array.shape, str(array.dtype)))
     results = builder.operator(kind, names, outputs or {"Out": 1}, **attributes)
-    return run(*relay.frontend.from_paddle(builder.program(*results)), values)
+    return interpreted(*relay.frontend.from_paddle(builder.program(*results)), values)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.relay.frontend.paddle.models import Array, Builder, run, single
+from tests.relay.frontend.interpreting import interpreted
+from tests.relay.frontend.paddle.models import Array, Builder, single
 
 from tilewright import relay
 from tilewright.relay.frontend.paddle.format import FRONTEND
@@ -55,7 +56,7 @@ def test_files_of_both_generations(name: str) -> None:
     """A convolutional and recurrent network saved by PaddlePaddle 2.6 and 3.3 computes what it computed there."""
     expected = np.load((DATA / name).with_suffix(".npz"))
     module, params = relay.frontend.from_paddle(DATA / name)
-    made = run(module, params, {"image": expected["image"], "mask": expected["mask"]})
+    made = interpreted(module, params, {"image": expected["image"], "mask": expected["mask"]})
     close(made[0], expected["result0"])
     close(made[1], expected["result1"])
     # Places of equal elements may come in any order.
@@ -173,7 +174,7 @@ def test_shapes_that_follow_from_an_open_size() -> None:
     module, _ = relay.frontend.from_paddle(content)
     assert len(module["main"].checked_type.ret_type.shape) == 2
     module, params = relay.frontend.from_paddle(content, {"x": (2, 3, 4)})
-    close(run(module, params, {"x": X})[0], X.reshape(2, 12))
+    close(interpreted(module, params, {"x": X})[0], X.reshape(2, 12))
 
 
 # Files and errors
@@ -202,7 +203,7 @@ def test_a_program_with_its_parameters(tmp_path: Path) -> None:
         (content, builder.parameters),
     ]:
         module, params = relay.frontend.from_paddle(model, {"x": (4, 3)}, scope)
-        close(run(module, params, {"x": rows})[0], rows @ builder.parameters["weight"])
+        close(interpreted(module, params, {"x": rows})[0], rows @ builder.parameters["weight"])
 
 
 def test_one_error_lists_every_unsupported_operator() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.relay.frontend.interpreting import interpreted
 
 from tilewright import relay
 from tilewright.driver import tvmc
 from tilewright.relay.frontend.common import UnsupportedOperators
-from tilewright.relay.interpreter import Interpreter
 from tilewright.support.errors import ModelError
 
 tf = pytest.importorskip("tensorflow")
@@ -27,13 +27,7 @@ def floats(*shape: int) -> np.ndarray[Any, Any]:
 
 def run(module: Any, params: Any, *inputs: Any) -> list[Any]:
     """What the reference interpreter computes."""
-    given = iter(inputs)
-    values = [
-        params[one.name_hint].numpy() if one.name_hint in params else next(given)
-        for one in module["main"].params
-    ]
-    made = Interpreter(module).run(module["main"], values)
-    return list(made) if isinstance(made, (list, tuple)) else [made]
+    return interpreted(module, params, inputs)
 
 
 def concrete(function: Callable[..., Any], *data: Any) -> Any:

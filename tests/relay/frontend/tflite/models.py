@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from tests.relay.frontend.interpreting import interpreted
 
 from tilewright import relay
 from tilewright.relay.frontend.tflite.schema import ACTIVATIONS, OPERATORS, OPTIONS, TENSOR_TYPES
-from tilewright.relay.interpreter import Interpreter
 
 _FORMATS = {
     "bool": "<?",
@@ -215,10 +215,4 @@ def _options(op: Op) -> Fields:
 def run(content: Any, *inputs: Any, **options: Any) -> list[np.ndarray[Any, Any]]:
     """What the reference interpreter computes."""
     module, params = relay.frontend.from_tflite(content, **options)
-    given = iter(inputs)
-    values = [
-        params[one.name_hint].numpy() if one.name_hint in params else next(given)
-        for one in module["main"].params
-    ]
-    made = Interpreter(module).run(module["main"], values)
-    return [np.asarray(one) for one in made] if isinstance(made, (list, tuple)) else [np.asarray(made)]
+    return interpreted(module, params, inputs)

@@ -2,7 +2,8 @@
 
 from tilewright import tir
 from tilewright.support.recursion import recursion_room
-from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator, ScopedVisitor, StmtVisitor
+from tilewright.tir.analysis.statement_visitor import StatementVisitor
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator, StmtVisitor
 
 
 def shared_sum(depth):
@@ -13,7 +14,7 @@ def shared_sum(depth):
     return value
 
 
-class Count(ScopedVisitor):
+class Count(StatementVisitor):
     def __init__(self):
         super().__init__()
         self.additions = 0

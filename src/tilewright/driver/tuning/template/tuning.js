@@ -114,7 +114,7 @@ function drawTable() {
 }
 
 drawSummary();
-byId("curve-note").textContent = "The sum over all tasks of calls times the best time, as it was measured for each kernel alone.";
+byId("curve-note").textContent = "The sum over all tasks of calls times the best time, where each kernel was measured by itself.";
 byId("tasks-note").textContent = "The bar is a task's share of the model's time, untuned. Green: used by the tuned model.";
 byId("filter").addEventListener("input", (event) => { tableState.filter = event.target.value; drawTable(); });
 drawTable();

@@ -2,7 +2,7 @@
 
 Every part is timed by itself, by the backend and compiled. A part that is slower is put back. What a part costs in its
 place, with the copies and the fusion that its borders prevent, shows only in the whole model: so the whole models are
-timed at last, and anything but the compiler alone has to win clearly.
+timed at last, and a partition has to beat the model without one clearly.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _calling(part: Function) -> Function:
 def _best(
     prepared: IRModule, candidates: dict[str, IRModule], target: Target, context: Any
 ) -> tuple[str, dict[str, float]]:
-    """The fastest model, and the seconds of each; the compiler alone wins unless another is clearly faster."""
+    """The fastest model, and the seconds of each; the one without a partition wins unless another is clearly faster."""
     if not candidates:
         return COMPILED, {}
     modules = {COMPILED: prepared, **candidates}

@@ -17,8 +17,8 @@ from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.backend.external.symbols import external_symbol
-from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
-from tilewright.relay.expr_functor import ExprFunctor
+from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
+from tilewright.relay.expr_functor import ValueFunctor
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_expr
 from tilewright.runtime.external import JSONGraph, JSONNode
@@ -54,7 +54,7 @@ def inner_calls(function: Function) -> list[Call]:
     return [part for part in post_order(function.body) if isinstance(part, Call) and isinstance(part.op, Op)]
 
 
-class JSONSerializer(ExprFunctor):
+class JSONSerializer(ValueFunctor):
     """Turns one external function into a graph; ``constants`` has its constants by name."""
 
     def __init__(self, function: Function) -> None:
@@ -123,13 +123,6 @@ class JSONSerializer(ExprFunctor):
         fields = t.tuple_value.checked_type.fields
         start = sum(len(self._tensors(field)) for field in fields[: t.index])
         return entries[start : start + len(self._tensors(fields[t.index]))]
-
-    def visit_let(self, let: Let) -> Entries:
-        current: RelayExpr = let
-        while isinstance(current, Let):
-            self.memo_map[current.var] = self.visit(current.value)
-            current = current.body
-        return self.visit(current)  # type: ignore[no-any-return]
 
     def visit_call(self, call: Call) -> Entries:
         """A node of kind ``kernel``."""

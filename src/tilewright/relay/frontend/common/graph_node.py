@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,8 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Constant, ExprWithOp, Var, const
-from tilewright.relay.frontend.common import ModelNode
 from tilewright.relay.frontend.common.folding import Folder
-from tilewright.relay.frontend.common.held import HeldValues
+from tilewright.relay.frontend.common.held import HeldValues, ScopedNode
 from tilewright.relay.frontend.common.sizes import Size, all_known, as_scalar, vector
 from tilewright.runtime import ndarray
 from tilewright.runtime.ndarray import NDArray
@@ -32,8 +31,7 @@ class Scope(HeldValues):
     """
 
     def __init__(self, module: IRModule) -> None:
-        super().__init__()
-        self.module = module
+        super().__init__(module)
         self.folder = Folder(module)
         self.params: dict[str, NDArray] = {}
         self.vectors: dict[RelayExpr, list[Size]] = {}
@@ -53,22 +51,10 @@ class Scope(HeldValues):
         return variable
 
 
-class GraphNode(ModelNode):
+class GraphNode(ScopedNode):
     """A node: its operator, its name, its attributes, and what is known of its inputs."""
 
-    def __init__(
-        self, op_type: str, name: str, scope: Scope, attributes: Mapping[str, Any] | None = None
-    ) -> None:
-        super().__init__(op_type, name, dict(attributes or {}), scope.module)
-        self.scope = scope
-
-    def value(self, expr: RelayExpr | None) -> np.ndarray[Any, Any] | None:
-        """The value of an input that is known now."""
-        return self.scope.value(expr)
-
-    def number(self, expr: RelayExpr | None, what: str) -> Any:
-        """An input that is one known number."""
-        return self.required_value(expr, what).reshape(-1)[0].item()
+    scope: Scope
 
     def permuted(self, weight: Expr, axes: Sequence[int]) -> Expr:
         """A tensor with its axes in another order: a parameter of its own where the value is at hand."""

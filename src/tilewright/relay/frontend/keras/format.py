@@ -14,7 +14,7 @@ from tilewright.relay.frontend.common import Unsupported, check_input_names, inp
 from tilewright.relay.frontend.common.finishing import finished
 from tilewright.relay.frontend.common.graph_node import Scope
 from tilewright.relay.frontend.common.unsupported import require_supported
-from tilewright.relay.frontend.keras.importer import ModelImporter, functional_form, list_unsupported
+from tilewright.relay.frontend.keras.importer import ModelImporter, flat, functional_form, list_unsupported
 from tilewright.relay.frontend.keras.package import keras_package
 from tilewright.relay.frontend.registry import Frontend, Imported
 from tilewright.relay.frontend.tensorflow.format import converted
@@ -74,7 +74,7 @@ def _converted(model: Any, shapes: Mapping[str, Any], layout: str) -> tuple[IRMo
             raise ModelError(f"the input {name!r} has the shape {list(known)}: give all of it with shape=")
         variables.append(Var(name, input_type(name, list(known), str(tensor.dtype))))
         given.append(transpose(variables[-1], [0, 2, 3, 1]) if turned else variables[-1])
-    outputs = _flat(ModelImporter(scope).model(model, given))
+    outputs = flat(ModelImporter(scope).model(model, given))
     if layout == "NCHW":
         outputs = [_channels_first(scope, one) for one in outputs]
     labels = [str(tensor.name) for tensor in graph.outputs]
@@ -84,14 +84,6 @@ def _converted(model: Any, shapes: Mapping[str, Any], layout: str) -> tuple[IRMo
 def _channels_first(scope: Scope, data: Any) -> Any:
     kind = type_of(data, scope.module)
     return transpose(data, [0, 3, 1, 2]) if isinstance(kind, TensorType) and len(kind.shape) == 4 else data
-
-
-def _flat(values: Any) -> list[Any]:
-    if isinstance(values, dict):
-        return [one for value in values.values() for one in _flat(value)]
-    if isinstance(values, (list, tuple)):
-        return [one for value in values for one in _flat(value)]
-    return [values]
 
 
 def _traced(

@@ -74,7 +74,7 @@ class ModelImporter:
         """The results of a layer, of an operation, or of a model inside the model."""
         keras = keras_package()
         if isinstance(operation, keras.Model):
-            return self.model(operation, _flat(arguments))
+            return self.model(operation, flat(arguments))
         node = LayerNode(operation, self.scope, lambda inner, inputs: self.called(inner, inputs))
         convert = find_converter(operation)
         if convert is None:
@@ -83,11 +83,12 @@ class ModelImporter:
             return convert(node, *arguments, **(named or {}))
 
 
-def _flat(values: Any) -> list[Any]:
+def flat(values: Any) -> list[Any]:
+    """The values in nested lists and dictionaries, in order."""
     if isinstance(values, dict):
-        return [one for value in values.values() for one in _flat(value)]
+        return [one for value in values.values() for one in flat(value)]
     if isinstance(values, (list, tuple)):
-        return [one for value in values for one in _flat(value)]
+        return [one for value in values for one in flat(value)]
     return [values]
 
 

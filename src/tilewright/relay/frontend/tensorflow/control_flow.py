@@ -50,7 +50,7 @@ def looped(
     Sizes that the body changes are unknown in the types of the loop's variables.
     """
     initial = _started(node, initial, body)
-    # What is no tensor (a list to which the loop never writes) goes through as it is.
+    # Values other than tensors (a list to which the loop never writes) pass through unchanged.
     passed = [place for place, value in enumerate(initial) if not isinstance(value, RelayExpr)]
     if passed:
         return _looped_without(node, initial, passed, test, body)

@@ -133,7 +133,7 @@ def _model(root: Table) -> Model:
 
 
 def _operator_name(code: Table) -> str:
-    # Numbers above 127 are in a field of their own; old files have only the narrow one.
+    # Numbers above 127 are in a field of their own; old files have only the field of eight bits.
     number = max(code.number(0, "int8", 0), code.number(3, "int32", 0))
     if number == CUSTOM:
         return f"CUSTOM:{code.text(1)}"

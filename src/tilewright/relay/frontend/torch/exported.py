@@ -136,7 +136,7 @@ def _output_labels(program: Any) -> list[str]:
     if structure is None or structure.is_leaf():
         return []
     found = [".".join(path) for path in _paths(structure)]
-    # Positions alone say less than what made the result.
+    # A position says less than what made the result.
     return ["" if label.isdecimal() else label for label in found]
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.relay.expr import Constant, ExprWithOp, const
-from tilewright.relay.frontend.common import ModelNode, ShapeNeeded
-from tilewright.relay.frontend.common.held import HeldValues
+from tilewright.relay.frontend.common import ShapeNeeded
+from tilewright.relay.frontend.common.held import HeldValues, ScopedNode
 from tilewright.relay.frontend.torch.dtypes import category, is_floating, result_dtype
 
 Expr = ExprWithOp
@@ -29,8 +27,7 @@ class Scope(HeldValues):
     """
 
     def __init__(self, module: IRModule, default_dtype: str = "float32") -> None:
-        super().__init__()
-        self.module = module
+        super().__init__(module)
         self.default_dtype = default_dtype
         self.numbers: set[RelayExpr] = set()
 
@@ -40,26 +37,18 @@ class Scope(HeldValues):
         return expr
 
 
-class TorchNode(ModelNode):
+class TorchNode(ScopedNode):
     """A call: its operator, its name in the graph, and what is known of its arguments."""
 
-    def __init__(
-        self, op_type: str, name: str, scope: Scope, attributes: Mapping[str, Any] | None = None
-    ) -> None:
-        super().__init__(op_type, name, dict(attributes or {}), scope.module)
-        self.scope = scope
+    scope: Scope
 
     # Values
-
-    def value(self, expr: RelayExpr | None) -> np.ndarray[Any, Any] | None:
-        """The value of a constant or of a parameter."""
-        return self.scope.value(expr)
 
     def number_of(self, given: Any, what: str) -> Number:
         """A number that has to be known."""
         if isinstance(given, (bool, int, float)):
             return given
-        return self.required_value(given, what).reshape(-1)[0].item()  # type: ignore[no-any-return]
+        return self.number(given, what)  # type: ignore[no-any-return]
 
     def known_ints(self, given: Any, what: str) -> list[int]:
         """A list of integers that has to be known; a single one counts as a list."""
@@ -68,7 +57,7 @@ class TorchNode(ModelNode):
         return [int(self.number_of(item, what)) for item in given]
 
     def spread(self, given: Any, count: int, what: str) -> list[int]:
-        """A list with an integer for each of ``count`` axes; one alone stands for all."""
+        """A list with an integer for each of ``count`` axes; a single one stands for all."""
         found = self.known_ints(given, what)
         if len(found) == 1:
             return found * count

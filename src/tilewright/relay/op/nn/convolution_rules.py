@@ -95,17 +95,20 @@ def _check_kernel_size(kernel: Sequence[Dimension], attrs: Any) -> None:
             same(extent, expected, "the weight's extent, and the attribute kernel_size")
 
 
+def _data_for_weight(types: Sequence[Type], attrs: Any) -> TensorType | None:
+    """The data's type, if the weight's is missing and follows from it and the attributes."""
+    data, weight = types[0], types[1]
+    if not isinstance(data, TensorType) or not isinstance(weight, IncompleteType):
+        return None
+    return None if attrs.channels is None or attrs.kernel_size is None else data
+
+
 def convolution_completion(space: str) -> Completion:
     """The type of a weight that has none, from the data and the attributes ``channels`` and ``kernel_size``."""
 
     def completed(types: Sequence[Type], attrs: Any) -> Sequence[Type | None]:
-        data = types[0]
-        if (
-            not isinstance(data, TensorType)
-            or not isinstance(types[1], IncompleteType)
-            or attrs.channels is None
-            or attrs.kernel_size is None
-        ):
+        data = _data_for_weight(types, attrs)
+        if data is None:
             return (None, None)
         given = whole_extents(dims(data), attrs.data_layout, f"NC{space}", "the data")
         per_group = combine(lambda count: count // attrs.groups, given[1])
@@ -154,13 +157,8 @@ def transposed_completion(space: str, incoming: str) -> Completion:
     axes = kernel_axes(space, incoming)
 
     def completed(types: Sequence[Type], attrs: Any) -> Sequence[Type | None]:
-        data = types[0]
-        if (
-            not isinstance(data, TensorType)
-            or not isinstance(types[1], IncompleteType)
-            or attrs.channels is None
-            or attrs.kernel_size is None
-        ):
+        data = _data_for_weight(types, attrs)
+        if data is None:
             return (None, None)
         given = whole_extents(dims(data), attrs.data_layout, f"NC{space}", "the data")
         extents = per_axis(attrs.kernel_size, len(space), "kernel_size")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -35,20 +35,29 @@ def pool_relation(space: str) -> Relation:
     """The relation of pooling over windows."""
 
     def pooling(types: Sequence[Type], attrs: Any) -> Type | None:
-        data = tensor(types[0], "the data")
-        if data is None:
-            return None
-        axes = plain_axes(attrs.layout, space)
-        given = whole_extents(dims(data), attrs.layout, axes, "the data")
-        rest = len(axes) - len(space)
-        kernel = per_axis(attrs.pool_size, len(space), "pool_size")
-        extents = slid_extents(
-            given[rest:], kernel, attrs.strides, attrs.padding, attrs.dilation, attrs.ceil_mode
-        )
-        shape = laid_out((*given[:rest], *extents), axes, result_layout(attrs), "the result")
-        return TensorType(shape, data.dtype)
+        def slid(extents: Sequence[Any]) -> Sequence[Any]:
+            kernel = per_axis(attrs.pool_size, len(space), "pool_size")
+            return slid_extents(
+                extents, kernel, attrs.strides, attrs.padding, attrs.dilation, attrs.ceil_mode
+            )
+
+        return _pooled_type(types[0], attrs, space, slid)
 
     return pooling
+
+
+def _pooled_type(
+    data_type: Type, attrs: Any, space: str, pooled: Callable[[Sequence[Any]], Sequence[Any]]
+) -> Type | None:
+    """The type of a result, from its spatial extents as a function of the data's."""
+    data = tensor(data_type, "the data")
+    if data is None:
+        return None
+    axes = plain_axes(attrs.layout, space)
+    given = whole_extents(dims(data), attrs.layout, axes, "the data")
+    rest = len(axes) - len(space)
+    shape = (*given[:rest], *pooled(given[rest:]))
+    return TensorType(laid_out(shape, axes, result_layout(attrs), "the result"), data.dtype)
 
 
 def pool_grad_relation(types: Sequence[Type], attrs: Any) -> Type | None:
@@ -67,16 +76,7 @@ def adaptive_relation(space: str) -> Relation:
     """The relation of pooling to a given size."""
 
     def adaptive_pooling(types: Sequence[Type], attrs: Any) -> Type | None:
-        data = tensor(types[0], "the data")
-        if data is None:
-            return None
-        axes = plain_axes(attrs.layout, space)
-        given = whole_extents(dims(data), attrs.layout, axes, "the data")
-        rest = len(axes) - len(space)
-        extents = output_sizes(attrs, given[rest:])
-        return TensorType(
-            laid_out((*given[:rest], *extents), axes, result_layout(attrs), "the result"), data.dtype
-        )
+        return _pooled_type(types[0], attrs, space, lambda extents: output_sizes(attrs, extents))
 
     return adaptive_pooling
 

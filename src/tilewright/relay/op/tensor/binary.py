@@ -12,7 +12,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import Call
 from tilewright.relay.op import layout_rules
 from tilewright.relay.op.calls import call, number
-from tilewright.relay.op.definition import Gradient, OpPattern, Relation, define
+from tilewright.relay.op.definition import Gradient, OpPattern, Relation, define, named_after
 from tilewright.relay.op.relations import (
     broadcast,
     broadcast_comparison,
@@ -59,9 +59,7 @@ def _binary(
     def made(lhs: RelayExpr, rhs: RelayExpr) -> Call:
         return Call(op, (lhs, rhs))
 
-    made.__name__ = made.__qualname__ = name
-    made.__doc__ = description
-    return made
+    return named_after(op, made)
 
 
 def _collapsed(partial: Partial) -> Gradient:

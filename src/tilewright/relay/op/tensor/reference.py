@@ -22,7 +22,7 @@ def is_narrow_float(data: Array) -> bool:
 
 
 def wide(data: Array) -> Array:
-    """The data in a type that sums and products may use: the narrow floating-point types become float32."""
+    """The data in a type that sums and products may use: 16-bit floating-point types become float32."""
     return data.astype(np.float32) if is_narrow_float(data) else data
 
 
@@ -32,7 +32,7 @@ def error_function(data: Array) -> Array:
 
 
 def sigmoid(data: Array) -> Array:
-    """1 / (1 + exp(-x)), without a step by way of a narrow type."""
+    """1 / (1 + exp(-x)), without rounding to a 16-bit type on the way."""
     given = wide(data)
     return np.asarray(1 / (1 + np.exp(-given)))
 

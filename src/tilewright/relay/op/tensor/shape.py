@@ -13,7 +13,7 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
-from tilewright.relay.op.definition import OpPattern, define
+from tilewright.relay.op.definition import OpPattern, define, named_after
 from tilewright.relay.op.layout_rules import as_it_is, elementwise, whatever
 from tilewright.relay.op.relations import same_type
 from tilewright.relay.op.shapes import dims, tensor
@@ -107,9 +107,7 @@ def _filled(name: str, value: int, description: str) -> Callable[[RelayExpr], Ca
     def made(data: RelayExpr) -> Call:
         return Call(op, (data,))
 
-    made.__name__ = made.__qualname__ = name
-    made.__doc__ = description
-    return made
+    return named_after(op, made)
 
 
 zeros_like = _filled("zeros_like", 0, "Zeros in the shape and type of a tensor.")

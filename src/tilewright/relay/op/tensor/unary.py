@@ -12,7 +12,7 @@ from tilewright import topi
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import Call
 from tilewright.relay.op.calls import call, number
-from tilewright.relay.op.definition import Gradient, OpPattern, Relation, define
+from tilewright.relay.op.definition import Gradient, OpPattern, Relation, define, named_after
 from tilewright.relay.op.layout_rules import elementwise
 from tilewright.relay.op.relations import boolean_result, floating_type, number_type, same_type
 from tilewright.relay.op.tensor import reference
@@ -59,9 +59,7 @@ def _unary(
     def made(data: RelayExpr) -> Call:
         return Call(op, (data,))
 
-    made.__name__ = made.__qualname__ = name
-    made.__doc__ = description
-    return made
+    return named_after(op, made)
 
 
 def _by_derivative(derivative: Derivative) -> Gradient:

@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.ir.base import RelayExpr
+from tilewright.ir.functor import post_order
 from tilewright.relay.adt import Clause, Match
 from tilewright.relay.analysis.blocks import Block, Blocks
 from tilewright.relay.expr import If, Let, Var
 from tilewright.relay.expr_functor import ExprFunctor
 from tilewright.relay.function import Function
+
+
+def is_recursive(let: Let) -> bool:
+    """True if the bound value is a function that calls itself by the variable."""
+    return isinstance(let.value, Function) and any(node is let.var for node in post_order(let.value))
 
 
 class BlockRebuilder(ExprFunctor):

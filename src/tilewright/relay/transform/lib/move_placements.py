@@ -12,7 +12,7 @@ from typing import Any
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.op import Op
 from tilewright.relay.expr import Call, Let, TupleGetItem
-from tilewright.relay.expr_functor import ExprMutator
+from tilewright.relay.expr_functor import ExprMutator, let_block
 from tilewright.relay.function import Function
 from tilewright.relay.op.annotation.annotation import on_device
 from tilewright.support.span import span_scope
@@ -63,9 +63,7 @@ class MovePlacements(ExprMutator):
         body: Any = self.visit(current)
         annotation = body if _is_open(body) else None
         body = annotation.args[0] if annotation is not None else body
-        for old, value in reversed(chain):
-            same = value is old.value and body is old.body
-            body = old if same else old.replace(value=value, body=body)
+        body = let_block(chain, body)
         if annotation is not None:
             with span_scope(annotation.span):
                 body = on_device(body, int(annotation.attrs.device_type))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.ir.expr import Add, IntImm, Load, Mul, PrimExpr, Ramp, Sub, Var
+from tilewright.ir.expr import IntImm, Load, PrimExpr, Ramp, Var
 from tilewright.ir.functor import Visitor, post_order
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
+from tilewright.tir.analysis.index_terms import index_terms
 from tilewright.tir.stmt import Evaluate, For, Stmt, Store, While
 
 
@@ -78,14 +79,14 @@ def can_run_in_place(stmt: Stmt, target: Var, source: Var) -> bool:
 
 def _is_injective(index: PrimExpr, loops: list[For]) -> bool:
     """True if different iterations of the loops give different indices: strides nest like digits of a number."""
-    strides: dict[Var, int] = {}
     lanes = index.dtype.lanes
     if isinstance(index, Ramp):
         if not (isinstance(index.stride, IntImm) and index.stride.value == 1):
             return False
         index = index.base
     variables = {loop.loop_var for loop in loops}
-    if not _add_strides(index, 1, variables, strides):
+    strides, rest = index_terms(index, variables)
+    if any(found in variables for part in rest for found in post_order(part) if isinstance(found, Var)):
         return False
     reach = lanes
     by_stride = sorted(loops, key=lambda loop: strides.get(loop.loop_var, 0))
@@ -96,25 +97,5 @@ def _is_injective(index: PrimExpr, loops: list[For]) -> bool:
         if isinstance(loop.extent, IntImm):
             reach = stride * loop.extent.value
         elif position != len(by_stride) - 1:
-            return False
-    return True
-
-
-def _add_strides(index: PrimExpr, factor: int, variables: set[Var], strides: dict[Var, int]) -> bool:
-    """Collect what each variable is multiplied with; False if the index is not a sum of such products."""
-    waiting = [(index, factor)]
-    while waiting:
-        part, times = waiting.pop()
-        if isinstance(part, Add):
-            waiting += [(part.a, times), (part.b, times)]
-        elif isinstance(part, Sub):
-            waiting += [(part.a, times), (part.b, -times)]
-        elif isinstance(part, Mul) and isinstance(part.b, IntImm):
-            waiting.append((part.a, times * part.b.value))
-        elif isinstance(part, Mul) and isinstance(part.a, IntImm):
-            waiting.append((part.b, times * part.a.value))
-        elif isinstance(part, Var) and part in variables:
-            strides[part] = strides.get(part, 0) + times
-        elif any(found in variables for found in post_order(part) if isinstance(found, Var)):
             return False
     return True

@@ -22,7 +22,7 @@ class ScopedMutator(Mutator):
         self._noted: list[Node] = []
 
     def note_plain(self, root: Node) -> None:
-        """Leave alone what holds no node that this class has a method for: most statements of an unrolled loop."""
+        """Skip subtrees without a node that this class has a method for: most statements of an unrolled loop."""
         # The ids stay those of the nodes as long as the root is alive.
         self._noted.append(root)
         plain, default = self._plain, type(self).visit_default
@@ -44,21 +44,6 @@ class ScopedMutator(Mutator):
         if found is None:
             found = self._memo[id(node)] = (node, handler(self, node))
         return found[1]
-
-
-class ScopedVisitor(Visitor):
-    """Looks at each distinct expression once in every statement in which it occurs."""
-
-    def visit(self, node: Any) -> None:
-        handler = self._handlers.get(type(node)) or self._handler(type(node))
-        if isinstance(node, Stmt):
-            outer, self._seen = self._seen, set()
-            handler(self, node)
-            self._seen = outer
-        elif id(node) not in self._seen:
-            # The statement that is being looked at keeps its expressions alive, so that ids stay theirs.
-            self._seen.add(id(node))
-            handler(self, node)
 
 
 class StmtVisitor(Visitor):

@@ -15,6 +15,7 @@ from tilewright.arith.int_set_eval import relax
 from tilewright.ir.expr import Call, IntImm, IterVar, Load, PrimExpr, Ramp, Range, StringImm, Var
 from tilewright.ir.functor import free_vars
 from tilewright.ir.op import Op
+from tilewright.tir.analysis.statement_visitor import StatementVisitor
 from tilewright.tir.stmt import (
     AssertStmt,
     AttrStmt,
@@ -27,7 +28,6 @@ from tilewright.tir.stmt import (
     Store,
     While,
 )
-from tilewright.tir.transform.lib.scoped_rewriter import ScopedVisitor
 
 _READ, _WRITE = 1, 2
 
@@ -60,7 +60,7 @@ class Entry:
     accesses: tuple[Access, ...]
 
 
-class AccessAnalysis(ScopedVisitor):
+class AccessAnalysis(StatementVisitor):
     """Collects accesses to memory of one scope."""
 
     def __init__(self, scope: str) -> None:

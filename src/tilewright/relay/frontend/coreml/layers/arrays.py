@@ -13,6 +13,7 @@ from tilewright.relay.expr import const
 from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.node import ModelNode
 from tilewright.relay.frontend.common.protobuf import Message
+from tilewright.relay.frontend.common.running import running
 from tilewright.relay.frontend.common.sizes import broadcast_to, reshaped, sizes_of
 from tilewright.relay.frontend.coreml.layer import LayerNode
 from tilewright.relay.frontend.coreml.layers.elementwise import truth
@@ -273,10 +274,7 @@ def one_hot(node: LayerNode, params: Message, data: Expr) -> Expr:
 def cum_sum(node: LayerNode, params: Message, data: Expr) -> Expr:
     """Running sums along an axis."""
     axis = params.axis % node.rank(data)
-    if params.reverse:
-        data = relay.reverse(data, axis)
-    made = relay.cumsum(data, axis=axis, exclusive=params.excludeFinalSum)
-    return relay.reverse(made, axis) if params.reverse else made
+    return running(relay.cumsum, data, axis, exclusive=params.excludeFinalSum, reverse=params.reverse)
 
 
 @LAYERS.register("matrixBandPart", "lowerTriangular", "upperTriangular")

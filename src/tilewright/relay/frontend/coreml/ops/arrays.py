@@ -10,6 +10,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.common.graph_node import Expr
+from tilewright.relay.frontend.common.running import running
 from tilewright.relay.frontend.common.sizes import (
     Size,
     broadcast_to,
@@ -326,11 +327,7 @@ def cumsum(node: OperationNode) -> Expr:
     """Running sums along an axis."""
     data = node.tensor()
     axis = node.chosen_axis("axis", 0, node.rank(data))
-    backwards = node.flag("reverse")
-    if backwards:
-        data = relay.reverse(data, axis)
-    made = relay.cumsum(data, axis=axis, exclusive=node.flag("exclusive"))
-    return relay.reverse(made, axis) if backwards else made
+    return running(relay.cumsum, data, axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
 
 
 @OPERATIONS.register("band_part")

@@ -80,7 +80,7 @@ def activated(node: LayerNode, data: Expr, default: str) -> Expr:
 
 @converter("activation")
 def activation(node: LayerNode, data: Expr) -> Expr:
-    """An activation alone."""
+    """A layer that is only an activation."""
     return activated(node, data, "linear")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 from tilewright import relay
@@ -9,6 +10,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import TupleWrapper, const
 from tilewright.relay.frontend.common.linear_algebra import determinants
+from tilewright.relay.frontend.common.running import running
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.dimensions import as_scalar, extent_of, int64
 from tilewright.relay.frontend.onnx.registry import converter
@@ -50,12 +52,10 @@ def cum_prod(node: Node, data: RelayExpr, axis: RelayExpr) -> RelayExpr:
     return _running(node, data, axis, relay.cumprod)
 
 
-def _running(node: Node, data: RelayExpr, axis: RelayExpr, function: object) -> RelayExpr:
+def _running(node: Node, data: RelayExpr, axis: RelayExpr, function: Callable[..., Expr]) -> RelayExpr:
     place = node.from_front(node.ints(axis, "the axis")[0], node.rank(data))
-    backwards = bool(node.attr("reverse", 0))
-    given = relay.reverse(data, place) if backwards else data
-    made: RelayExpr = function(given, place, node.dtype(data), bool(node.attr("exclusive", 0)))  # type: ignore[operator]
-    return relay.reverse(made, place) if backwards else made
+    exclusive, reverse = bool(node.attr("exclusive", 0)), bool(node.attr("reverse", 0))
+    return running(function, data, place, exclusive=exclusive, reverse=reverse, dtype=node.dtype(data))
 
 
 @converter("ReverseSequence", since=10)

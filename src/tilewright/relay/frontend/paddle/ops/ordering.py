@@ -6,6 +6,7 @@ from typing import Any
 
 from tilewright import relay
 from tilewright.relay.frontend.common.graph_node import Expr
+from tilewright.relay.frontend.common.running import running
 from tilewright.relay.frontend.paddle.node import PaddleNode
 from tilewright.relay.frontend.paddle.registry import converter
 
@@ -37,11 +38,7 @@ def cumsum(node: PaddleNode, data: Expr, given: Expr | None) -> Expr:
         data, axis = relay.reshape(data, (-1,)), 0
     else:
         axis = node.chosen_axis("axis", -1, len(sizes), given)
-    backwards = node.flag("reverse")
-    if backwards:
-        data = relay.reverse(data, axis)
-    made = relay.cumsum(data, axis=axis, exclusive=node.flag("exclusive"))
-    return relay.reverse(made, axis) if backwards else made
+    return running(relay.cumsum, data, axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
 
 
 @converter("cumprod")

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tilewright import relay
 from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
+from tilewright.relay.frontend.common.running import running
 from tilewright.relay.frontend.common.sizes import multiplied
 from tilewright.relay.frontend.tensorflow.registry import converter
 
@@ -88,7 +89,5 @@ def cumprod(node: GraphNode, data: Expr, axis: Expr) -> Expr:
 
 def _running(node: GraphNode, function: Callable[..., Any], data: Expr, axis: Expr) -> Expr:
     (along,) = axes_of(node, data, axis)
-    backwards = bool(node.attr("reverse", False))
-    given = relay.reverse(data, along) if backwards else data
-    made = function(given, axis=along, exclusive=bool(node.attr("exclusive", False)))
-    return relay.reverse(made, along) if backwards else made
+    exclusive, reverse = bool(node.attr("exclusive", False)), bool(node.attr("reverse", False))
+    return running(function, data, along, exclusive=exclusive, reverse=reverse)
