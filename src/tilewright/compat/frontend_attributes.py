@@ -12,6 +12,7 @@ from tilewright.relay.expr import Var, const, var
 from tilewright.support.errors import (
     OpAttributeInvalid,
     OpAttributeRequired,
+    OpAttributeUnImplemented,
     OpNotImplemented,
     TilewrightError,
 )
@@ -186,7 +187,7 @@ class AttrCvt:
         made: dict[str, Any] = {}
         for key, value in attrs.items():
             if key in self._excludes:
-                raise OpAttributeInvalid(f"Attribute {key} in operator {name} is not supported.")
+                raise OpAttributeUnImplemented(f"Attribute {key} in operator {name} is not supported.")
             if key in self._transforms:
                 rule = self._transforms[key]
                 if callable(rule):

@@ -1,5 +1,7 @@
 """Dense layers of matrices that are transposed for them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ def product(weight: relay.Expr, *params: relay.Var, data_type: str = "float32") 
     return relay.Function([x, *params], relay.nn.dense(x, weight))
 
 
-def folded(function: relay.Function) -> relay.Function:
+def folded(function: relay.Function) -> Any:
     """The function after the pass."""
     module = transform.InferType()(tvm.IRModule.from_expr(function))
     return transform.InferType()(transform.FoldTransposeIntoDense()(module))["main"]
