@@ -30,7 +30,7 @@ class ChangeDatatype(ExprMutator):
         """The same numbers in the other type."""
         if const.data.dtype != self.src:
             return const
-        return Constant(ndarray.array(const.data.numpy().astype(self.dst)))
+        return const.astype(self.dst)
 
     def visit_var(self, var: Var) -> Any:
         """A variable of the other type."""
