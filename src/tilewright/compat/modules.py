@@ -160,6 +160,8 @@ MODULES: Final[dict[str, dict[str, str]]] = {
             "partition_for_cutlass pattern_table"
         ),
     },
+    "relay.op.contrib.ethosn": {"compat.absent_devices": "Available ethosn_available"},
+    "relay.op.contrib.tensorrt": {"compat.absent_devices": "is_tensorrt_runtime_enabled"},
     "relay.op.image.image": {"relay.op.image": "*"},
     "relay.op.image._make": {"relay.op.image": "*"},
     "relay.op.nn._make": {"relay.op.nn": "*"},
