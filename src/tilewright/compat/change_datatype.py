@@ -10,7 +10,6 @@ from tilewright.relay.expr import Constant, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.transform import InferType
-from tilewright.runtime import ndarray
 
 
 class ChangeDatatype(ExprMutator):

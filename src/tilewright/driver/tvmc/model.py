@@ -231,7 +231,10 @@ class Outputs(dict[str, np.ndarray[Any, Any]]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The output of a name, or ``default`` where there is none."""
-        return self[name] if name in self else default
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
 
 class TVMCResult:
