@@ -27,7 +27,7 @@ def test_attributes() -> None:
     "name",
     [
         "contrib.coreml_runtime",
-        "relay.op.contrib.bnns",
+        "relay.op.contrib.coreml",
         "contrib.rocblas",
     ],
 )
@@ -52,7 +52,7 @@ def test_imports_from_missing_modules() -> None:
 def test_packages_say_it_too() -> None:
     """A module that is missing can be asked for as an attribute, before anything imported it."""
     for package, name in [
-        (relay.op.contrib, "bnns"),
+        (relay.op.contrib, "coreml"),
         (tvm.contrib, "rocblas"),
     ]:
         with pytest.raises(NotInThisVersion, match=f"{name}.anything is not in this version"):

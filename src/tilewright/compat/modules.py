@@ -154,6 +154,9 @@ MODULES: Final[dict[str, dict[str, str]]] = {
             "arm_compute_lib_pattern_table=pattern_table"
         ),
     },
+    "relay.op.contrib.bnns": {
+        "compat.bnns": "partition_for_bnns pattern_table",
+    },
     "relay.op.contrib.cutlass": {
         "compat.cutlass": (
             "check_batch_matmul check_gemm make_batch_matmul_pattern make_gelu_pattern make_gemm_pattern "
