@@ -23,7 +23,7 @@ KINDS = ("injective", "reduce")
     ("module", "names"),
     [
         ("topi.generic", [f"schedule_{name}" for name in OPERATORS]),
-        ("topi.generic.nn", ["schedule_dense", "schedule_pool"]),
+        ("topi.generic.nn", ["schedule_dense", "schedule_pool", "schedule_pool_grad"]),
         ("topi.generic.default", ["default_schedule", "schedule_default"]),
         ("topi.x86", [f"schedule_{name}" for name in OF_X86]),
         ("topi.cuda", [f"schedule_{name}" for name in cuda.SCHEDULES]),

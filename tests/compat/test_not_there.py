@@ -27,7 +27,7 @@ def test_attributes() -> None:
     "name",
     [
         "contrib.coreml_runtime",
-        "relay.op.contrib.tensorrt",
+        "relay.op.contrib.coreml",
         "contrib.rocblas",
     ],
 )
@@ -52,13 +52,26 @@ def test_imports_from_missing_modules() -> None:
 def test_packages_say_it_too() -> None:
     """A module that is missing can be asked for as an attribute, before anything imported it."""
     for package, name in [
-        (relay.op.contrib, "tensorrt"),
+        (relay.op.contrib, "coreml"),
         (tvm.contrib, "rocblas"),
     ]:
         with pytest.raises(NotInThisVersion, match=f"{name}.anything is not in this version"):
             getattr(package, name).anything
         with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
             package.nonsense
+
+
+def test_devices_that_are_absent_say_so() -> None:
+    """Tests for a device ask whether it is there, and are skipped; what needs the device is an error."""
+    from tilewright.relay.op.contrib.ethosn import Available, ethosn_available
+
+    assert ethosn_available() is Available.UNAVAILABLE and not ethosn_available()
+    assert Available.SW_ONLY and Available.SW_AND_HW
+    assert not relay.op.contrib.tensorrt.is_tensorrt_runtime_enabled()
+    with pytest.raises(NotInThisVersion, match="tensorrt.partition_for_tensorrt is not in this version"):
+        relay.op.contrib.tensorrt.partition_for_tensorrt
+    with pytest.raises(ImportError, match="partition_for_ethosn77"):
+        from tilewright.relay.op.contrib.ethosn import partition_for_ethosn77  # noqa: F401
 
 
 def test_functions_for_other_devices_can_be_named() -> None:

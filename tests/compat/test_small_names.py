@@ -86,6 +86,13 @@ def test_another_element_type() -> None:
     assert change.visit_function(module["main"]).params[0].checked_type.dtype == "float16"
 
 
+def test_constants_of_a_registered_element_type() -> None:
+    """They are casts: the type's numbers exist only where the program runs."""
+    tvm.target.datatype.register("halved", 151)
+    made = ChangeDatatype("float32", "custom[halved]16").visit_constant(relay.const(np.float32([1])))
+    assert made.op.name == "cast" and str(made.attrs.dtype) == "custom[halved]16"
+
+
 def value(expr: Any) -> float:
     """What an expression of constants is."""
     out = te.compute((1,), lambda _: expr)

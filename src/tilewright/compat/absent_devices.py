@@ -6,11 +6,14 @@ from enum import Enum
 
 
 class Available(Enum):
-    """What there is of a device: nothing, its compiler, or the device too."""
+    """What there is of a device: nothing, which is false, its compiler, or the device too."""
 
     UNAVAILABLE = 0
     SW_ONLY = 1
     SW_AND_HW = 2
+
+    def __bool__(self) -> bool:
+        return self is not Available.UNAVAILABLE
 
 
 def ethosn_available() -> Available:
@@ -20,4 +23,9 @@ def ethosn_available() -> Available:
 
 def vitis_ai_available() -> bool:
     """Whether Vitis AI is supported: it is not."""
+    return False
+
+
+def is_tensorrt_runtime_enabled() -> bool:
+    """Whether TensorRT is supported: it is not."""
     return False

@@ -10,7 +10,6 @@ from tilewright.relay.expr import Constant, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.transform import InferType
-from tilewright.runtime import ndarray
 
 
 class ChangeDatatype(ExprMutator):
@@ -30,7 +29,7 @@ class ChangeDatatype(ExprMutator):
         """The same numbers in the other type."""
         if const.data.dtype != self.src:
             return const
-        return Constant(ndarray.array(const.data.numpy().astype(self.dst)))
+        return const.astype(self.dst)
 
     def visit_var(self, var: Var) -> Any:
         """A variable of the other type."""

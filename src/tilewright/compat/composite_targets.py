@@ -14,6 +14,12 @@ def _for_compute_library(mod: Any, params: Any = None, **options: Any) -> Any:
     return libraries.arm_compute_lib.partition_for_arm_compute_lib(mod, params, **options)
 
 
+def _for_bnns(mod: Any, params: Any = None, **options: Any) -> Any:
+    libraries: Any = tvm.relay.op.contrib
+    return libraries.bnns.partition_for_bnns(mod, params, **options)
+
+
 def add_composite_targets(composite_target: ModuleType) -> None:
     """Make them known to ``tvmc``. The build says which code generator is missing, unless somebody registers it."""
     composite_target.register_codegen("compute-library", _for_compute_library)
+    composite_target.register_codegen("bnns", _for_bnns)

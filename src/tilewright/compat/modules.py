@@ -154,12 +154,17 @@ MODULES: Final[dict[str, dict[str, str]]] = {
             "arm_compute_lib_pattern_table=pattern_table"
         ),
     },
+    "relay.op.contrib.bnns": {
+        "compat.bnns": "partition_for_bnns pattern_table",
+    },
     "relay.op.contrib.cutlass": {
         "compat.cutlass": (
             "check_batch_matmul check_gemm make_batch_matmul_pattern make_gelu_pattern make_gemm_pattern "
             "partition_for_cutlass pattern_table"
         ),
     },
+    "relay.op.contrib.ethosn": {"compat.absent_devices": "Available ethosn_available"},
+    "relay.op.contrib.tensorrt": {"compat.absent_devices": "is_tensorrt_runtime_enabled"},
     "relay.op.image.image": {"relay.op.image": "*"},
     "relay.op.image._make": {"relay.op.image": "*"},
     "relay.op.nn._make": {"relay.op.nn": "*"},

@@ -41,7 +41,6 @@ _MODULES: Final[dict[str, str]] = {
     **{
         f"relay.op.contrib.{name}": _PARTITION
         for name in (
-            "bnns",
             "cmsisnn",
             "coreml",
             "ethosn",

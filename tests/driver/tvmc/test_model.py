@@ -141,6 +141,8 @@ def test_outputs_have_the_models_names(small_package, tmp_path):
     result = tvmc.run(tvmc.TVMCPackage(small_package), "cpu", repeat=1, number=1)
     assert list(result.outputs) == ["y", "p"]
     assert result.get_output("output_1") is result.outputs["output_1"] is result.outputs["p"]
+    assert "output_1" in result.outputs and "output_2" not in result.outputs
+    assert result.outputs.get("output_0") is result.outputs["y"] and result.outputs.get("z", 3) == 3
     with pytest.raises(TVMCException, match="no output 'output_2'; there are y, p"):
         result.get_output("output_2")
     result.save(str(tmp_path / "out.npz"))

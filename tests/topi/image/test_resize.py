@@ -247,7 +247,7 @@ def test_crops(method: str, layout: str) -> None:
         IMAGE.transpose(order).copy(),
         boxes,
         owners,
-        crop_size=(3, 4),
+        crop_size=np.array([3, 4], "int32"),
         layout=layout,
         method=method,
         extrapolation_value=-3,

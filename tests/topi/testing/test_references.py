@@ -108,7 +108,7 @@ def test_depthwise(padding: str) -> None:
     """Each channel alone, with channels first, last and in blocks."""
     data, weight = values(1, 4, 6, 6), values(4, 2, 3, 3)
     first = testing.depthwise_conv2d_python_nchw(data, weight, (2, 2), padding)
-    amount = [0, 1, 0, 1] if padding == "SAME" else [0, 0, 0, 0]
+    amount = [1, 0, 1, 0] if padding == "SAME" else [0, 0, 0, 0]
     padded = torch.nn.functional.pad(torch.tensor(data), amount)
     expected = torch.conv2d(padded, torch.tensor(weight.reshape(8, 1, 3, 3)), stride=2, groups=4).numpy()
     np.testing.assert_allclose(first, expected, rtol=1e-5, atol=1e-6)
@@ -116,6 +116,7 @@ def test_depthwise(padding: str) -> None:
         data.transpose(0, 2, 3, 1), weight.transpose(2, 3, 0, 1), 2, padding
     )
     np.testing.assert_allclose(last.transpose(0, 3, 1, 2), expected, rtol=1e-5, atol=1e-6)
+    same(topi.nn.depthwise_conv2d_nchw, [data, weight], expected, (2, 2), padding, (1, 1))
     single = weight[:, :1]
     blocked = testing.depthwise_conv2d_python_nchwc(
         data.reshape(1, 2, 2, 6, 6).transpose(0, 1, 3, 4, 2),

@@ -226,6 +226,16 @@ class Outputs(dict[str, np.ndarray[Any, Any]]):
                 return value
         raise KeyError(name)
 
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in [f"output_{position}" for position in range(len(self))]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The output of a name, or ``default`` where there is none."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
 
 class TVMCResult:
     """The outputs of a run by name, and the times that were measured, if any were."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tilewright import te
 from tilewright.ir.expr import Select
 from tilewright.ir.operators import least
@@ -20,7 +22,7 @@ from tilewright.topi.utils import InvalidShapeError, equal_const_int, get_const_
 
 def per_axis(value: Any, count: int, what: str) -> tuple[Any, ...]:
     """One value for each of ``count`` axes, from one for all or one each."""
-    values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    values = tuple(value) if isinstance(value, (tuple, list, np.ndarray)) else (value,)
     if len(values) == 1:
         values *= count
     if len(values) != count:

@@ -188,12 +188,12 @@ def depthwise_conv2d_python_nchw(input_np: Array, filter_np: Array, stride: Any,
 
 
 def _same_padding(extents: Sequence[int], kernel: Sequence[int], strides: Sequence[int]) -> list[int]:
-    """The padding that gives ``ceil(extent / stride)`` elements, the odd one after."""
+    """The padding that gives ``ceil(extent / stride)`` elements, the odd one before, as in ``topi``'s operators."""
     total = [
         max((-(-extent // step) - 1) * step + taps - extent, 0)
         for extent, taps, step in zip(extents, kernel, strides, strict=True)
     ]
-    before = [amount // 2 for amount in total]
+    before = [(amount + 1) // 2 for amount in total]
     return before + [amount - first for amount, first in zip(total, before, strict=True)]
 
 
