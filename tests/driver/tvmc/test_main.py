@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tilewright.driver.cli import main as run_command
 from tilewright.driver.tvmc import main as module
 
 
@@ -29,3 +31,15 @@ def test_tune_has_the_options_of_tvmc(
     assert "llvm" in records.read_text()
     assert module._main(["tune", *options, "there_is_no_such_model.onnx"]) == 1
     assert "there_is_no_such_model" in capsys.readouterr().err
+
+
+def test_outputs_in_files_have_the_names_of_tvmc(small_onnx: Path, tmp_path: Path) -> None:
+    """Programs for it read ``output_0``; elsewhere the file has the model's names."""
+    package, outputs = tmp_path / "model.tar", tmp_path / "outputs.npz"
+    assert module._main(["compile", str(small_onnx), "--target", "llvm", "-o", str(package)]) == 0
+    assert module._main(["run", str(package), "-o", str(outputs)]) == 0
+    with np.load(outputs) as found:
+        assert found.files == ["output_0", "output_1"]
+    assert run_command(["run", str(package), "-o", str(outputs)]) == 0
+    with np.load(outputs) as found:
+        assert len(found.files) == 2 and "output_0" not in found.files

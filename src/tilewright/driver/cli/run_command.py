@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         package = tvmc.TVMCPackage(arguments.FILE)
         result = tvmc.runner.run_from_arguments(arguments, package)
         if output:
-            result.save(output)
+            result.save(output, arguments.by_position)
     if arguments.json:
         show_json(_as_json(result, arguments.print_top))
         return 0

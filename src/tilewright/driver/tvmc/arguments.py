@@ -196,6 +196,11 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     add_input_arguments(parser)
     parser.add_argument("-o", "--outputs", metavar="PATH", help="write the outputs as .npz")
     parser.add_argument(
+        "--by-position",
+        action="store_true",
+        help="name the outputs output_0, output_1 and so on in that file, not as the model does",
+    )
+    parser.add_argument(
         "--device",
         choices=("cpu", "cuda", "cl", "metal", "vulkan", "rocm"),
         help="default: what the model was compiled for; on another machine: cpu",

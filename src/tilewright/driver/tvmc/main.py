@@ -1,6 +1,7 @@
 """``tvmc.main``: the command line as a function.
 
-Its ``tune`` has the options of ``tvmc tune``, ``--enable-autoscheduler`` and those for remote devices among them.
+Its ``tune`` has the options of ``tvmc tune``, ``--enable-autoscheduler`` and those for remote devices among them, and
+its ``run`` names outputs in files as ``tvmc run`` does.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from tilewright.support.errors import TilewrightError
 
 def _main(argv: Sequence[str]) -> int:
     """Run one command with these arguments; returns the exit code."""
-    return _tune(argv) if list(argv[:1]) == ["tune"] else run_command(argv)
+    command = argv[0] if argv else ""
+    if command == "tune":
+        return _tune(argv)
+    return run_command([*argv, "--by-position"] if command == "run" else argv)
 
 
 def _tune(arguments: Sequence[str]) -> int:

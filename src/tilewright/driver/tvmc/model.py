@@ -261,14 +261,19 @@ class TVMCResult:
         except KeyError:
             raise TVMCException(f"there is no output {name!r}; there are {', '.join(self.outputs)}") from None
 
-    def save(self, output_path: str) -> None:
-        """Write the outputs as ``.npz``; a path without that suffix gets it."""
+    def save(self, output_path: str, by_position: bool = False) -> None:
+        """Write the outputs as ``.npz``; a path without that suffix gets it. They have the model's names or, as in
+        files of TVM's ``tvmc``, ``output_0`` and so on."""
         target = npz_path(output_path)
+        named = {
+            f"output_{position}" if by_position else name: value
+            for position, (name, value) in enumerate(self.outputs.items())
+        }
 
         def write(temporary: Path) -> None:
             # Not np.savez: a model may have an output of the name "file", which is that function's own.
             with zipfile.ZipFile(temporary, "w") as archive:
-                for name, value in self.outputs.items():
+                for name, value in named.items():
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                         np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
 

@@ -379,5 +379,5 @@ def drive_run(args: argparse.Namespace) -> int:
     """Runs the command, without printing."""
     result = run_from_arguments(args, TVMCPackage(args.FILE))
     if args.outputs:
-        result.save(args.outputs)
+        result.save(args.outputs, by_position=True)
     return 0
