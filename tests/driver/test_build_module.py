@@ -167,7 +167,7 @@ def test_get_binds() -> None:
         (lambda s, a, b: tvm.lower(s, [a, b, a]), "A occurs twice"),
         (lambda s, a, b: tvm.lower(s, [b]), "tensor A is used but is neither an argument"),
         (lambda s, a, b: tvm.lower("text"), "not str"),
-        (lambda s, a, b: tvm.lower(s, a), "list"),
+        (lambda s, a, b: tvm.lower(s, a), "list of its arguments, not one tensor"),
         (lambda s, a, b: tvm.build("text"), "not str"),
         (lambda s, a, b: tvm.build([s]), "has a Schedule"),
         (lambda s, a, b: tvm.build([tvm.lower(s, [a, b])] * 2), "two of the modules have a function main"),

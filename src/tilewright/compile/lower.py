@@ -82,8 +82,9 @@ def schedule_to_module(
     binds: Mapping[Tensor, Buffer] | None = None,
 ) -> IRModule:
     """A module with one function: the loops of a schedule before any pass."""
-    if args is None:
-        raise LoweringError("lowering a schedule needs the list of its arguments")
+    if args is None or isinstance(args, Tensor):
+        given = "" if args is None else ", not one tensor"
+        raise LoweringError(f"lowering a schedule needs the list of its arguments{given}")
     normalized = sch.normalize()
     for argument in args:
         if isinstance(argument, Tensor) and argument in normalized:
