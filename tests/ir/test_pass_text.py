@@ -200,7 +200,7 @@ def test_a_name_of_two_passes_needs_its_level(monkeypatch):
         ("xyzzy", "there is no pass 'xyzzy'", "xyzzy"),
         ("FuseOps{levl=2}", "FuseOps has no option 'levl'; did you mean 'fuse_opt_level'?", "levl"),
         ("FuseOps{zzz=2}", "FuseOps has no option 'zzz'; it has fuse_opt_level, views", "zzz"),
-        ("FoldConstant{zzz=2}", "FoldConstant has no option 'zzz'; it has none", "zzz"),
+        ("FoldScaleAxis{zzz=2}", "FoldScaleAxis has no option 'zzz'; it has none", "zzz"),
         ("tir.UnrollLoop{auto_max=3}", "tir.UnrollLoop has no option 'auto_max'", "auto_max"),
         ("Conv2dToSparse{l=1}", "Conv2dToSparse has no option 'l'", "l"),
         ("FuseOps{level=two}", "fuse_opt_level of FuseOps is an integer, not the string 'two'", "two"),

@@ -14,6 +14,7 @@ from tests.codegen.nvptx import kernels
 
 from tilewright import te, tir
 from tilewright.tir import ptx
+from tilewright.tir.interpreter.float8 import decode
 from tilewright.tir.packed_lanes import dot_word, pack_word
 
 
@@ -388,7 +389,7 @@ def _fragments(shape: str, a_type: str, c_type: str, stored: str, arch: str = "s
         x, y = ((one.view("uint32") & np.uint32(0xFFFFE000)).view("float32") for one in (x, y))
     if a_type in ("e4m3", "e5m2"):
         x, y = x % 0x40, y % 0x40
-        left, right = kernels.decoded(x, a_type), kernels.decoded(y, a_type)
+        left, right = decode(x, a_type), decode(y, a_type)
     elif a_type == "bfloat16":
         x, y = ((one.view("uint32") >> 16).astype("uint16") for one in (x, y))
         left, right = ((one.astype("uint32") << 16).view("float32") for one in (x, y))

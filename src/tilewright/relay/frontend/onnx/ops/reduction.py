@@ -136,7 +136,9 @@ def _axes_as_attribute(node: Node, data: RelayExpr) -> RelayExpr:
 
 def _axes_as_input(node: Node, data: RelayExpr, axes: RelayExpr | None = None) -> RelayExpr:
     """Axes as an input."""
-    if axes is not None and node.shape(axes) != (0,) and node.value(axes) is None:
+    # What is reduced along no elements has to be known: the result then depends on the operator and the type only.
+    is_empty = 0 in node.shape(data)
+    if axes is not None and node.shape(axes) != (0,) and node.value(axes) is None and not is_empty:
         return _reduced_at(node, data, axes)
     chosen = [] if axes is None or node.shape(axes) == (0,) else node.ints(axes, "the axes")
     return _reduced(node, data, chosen, not node.attr("noop_with_empty_axes", 0))
