@@ -78,7 +78,10 @@ class Row:
 class Child:
     """A contender's process: lines of JSON come out of it, and a line sent to it starts a round."""
 
-    def __init__(self, name: str, folder: Path, scratch: Path, threads: int, *more: str) -> None:
+    def __init__(
+        self, name: str, folder: Path, scratch: Path, threads: int, *more: str, limited: bool = True
+    ) -> None:
+        """``limited``: it sees no more features of the CPU than this process; see isa.py."""
         self.name = name
         self.log = scratch / f"{name}.log"
         arguments = [str(HERE / "contenders.py"), name, str(folder), str(scratch), str(threads), *more]
@@ -91,7 +94,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env={**os.environ, **environment, **isa_environment()},
+                env={**os.environ, **environment, **(isa_environment() if limited else {})},
             )
 
     def answer(self) -> Any:
@@ -128,9 +131,9 @@ class Child:
 
 
 @contextmanager
-def child(*arguments: Any) -> Iterator[Child]:
+def child(*arguments: Any, limited: bool = True) -> Iterator[Child]:
     """A process that ends with the block."""
-    made = Child(*arguments)
+    made = Child(*arguments, limited=limited)
     try:
         yield made
     finally:
