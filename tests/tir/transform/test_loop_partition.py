@@ -141,6 +141,28 @@ def test_parallel_loop_with_a_condition_on_the_inner_of_two(apply, agree, nodes_
     agree(before, after, np.zeros(81, dtype="int32"))
 
 
+def test_parallel_loop_with_a_condition_on_the_middle_of_three(apply, agree, nodes_of):
+    """A condition on the middle one of the fused loops is outside of the loops in the body."""
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int32", name="A")
+    with (
+        builder.for_range(0, 30, name="p", kind="parallel") as p,
+        builder.for_range(0, 4, name="k") as k,
+        builder.for_range(0, 3, name="u", kind="unroll") as u,
+        builder.if_scope(likely(p % 15 // 5 * 3 + u < 8)),
+    ):
+        index = p // 15 * 40 + p % 15 // 5 * 15 + u * 5 + p % 5
+        a[index] = a[index] + k
+    before = tir.PrimFunc([a.asobject()], builder.get())
+    with PassContext(config=CONSTANT):
+        after = apply(before, LoopPartition(), Simplify())
+    (branch,) = nodes_of(after.body, tir.IfThenElse)
+    assert after.body.body is branch
+    assert [loop.extent.value for loop in nodes_of(branch.then_case, tir.For)] == [3, 4]
+    assert [loop.extent.value for loop in nodes_of(branch.else_case, tir.For)] == [2, 4]
+    agree(before, after, np.arange(80, dtype="int32"))
+
+
 def test_parallel_loop_with_a_condition_on_two_parts_stays(apply, agree, nodes_of):
     """A condition on quotient and remainder together has no bound on one of them that is constant: it is checked."""
     builder = tir.ir_builder.create()

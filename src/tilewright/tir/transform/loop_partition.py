@@ -12,7 +12,7 @@ In a loop with the pragma ``loop_partition_hint`` every condition of a branch or
 A loop of constant extent is only partitioned on request. A parallel loop stays one loop, so that its iterations still
 spread evenly over the threads, and a thread index has no iterations to move: there the body is duplicated, once under a
 condition that makes the checks redundant. For a parallel loop that was fused from several, conditions on one of those
-also count: a quotient or a remainder of its variable.
+also count: a quotient or a remainder of its variable, or one of these.
 
 Iterations that were left over at the border of an image are few, and each further split would write their body three
 times. Loops in them whose conditions only guard loads stay whole: inner loops that are unrolled still drop the checks
@@ -68,6 +68,7 @@ from tilewright.tir.transform.lib.loop_conditions import (
     fused_parts,
     inequalities,
     linear_part,
+    part_count,
 )
 from tilewright.tir.transform.lib.statement_rewriter import (
     StmtMutator,
@@ -245,8 +246,7 @@ class _Partitioner(StmtMutator):
         if not (isinstance(node.extent, IntImm) and isinstance(node.min, IntImm) and node.min.value == 0):
             return None
         for part in fused_parts(node.loop_var, [found.condition for found in conditions]):
-            divisor = int(part.b.value)  # type: ignore[attr-defined]
-            count = -(-node.extent.value // divisor) if isinstance(part, FloorDiv) else divisor
+            count = part_count(part, node.extent.value)
             start, extent = (operators.const(value, part.dtype) for value in (0, count))
             found = self._iterations(part, start, extent, conditions)
             if found is not None and not self.analyzer.can_prove(

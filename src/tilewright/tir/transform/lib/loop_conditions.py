@@ -199,24 +199,37 @@ def interval(start: PrimExpr, extent: PrimExpr) -> IntervalSet:
 
 
 def fused_parts(variable: Var, conditions: Sequence[PrimExpr]) -> list[PrimExpr]:
-    """The quotients and remainders of a variable by constants in conditions."""
+    """The variables in conditions that were fused to one: its quotients and remainders by constants, and those of
+    these."""
     parts: list[PrimExpr] = []
     for condition in conditions:
         for found in post_order(condition):
-            if (
-                isinstance(found, (FloorDiv, FloorMod))
-                and found.a is variable
-                and isinstance(found.b, IntImm)
-                and found.b.value > 0
-                and not any(expr_deep_equal(found, part) for part in parts)
-            ):
+            if not (isinstance(found, PrimExpr) and _is_part(found, variable)):
+                continue
+            if not any(expr_deep_equal(found, part) for part in parts):
                 parts.append(found)
     return parts
 
 
+def _is_part(expr: PrimExpr, variable: Var) -> bool:
+    while isinstance(expr, (FloorDiv, FloorMod)) and isinstance(expr.b, IntImm) and expr.b.value > 0:
+        expr = expr.a
+        if expr is variable:
+            return True
+    return False
+
+
+def part_count(part: PrimExpr, extent: int) -> int:
+    """How many values a part has of a variable of ``extent`` values."""
+    if not isinstance(part, (FloorDiv, FloorMod)):
+        return extent
+    whole, divisor = part_count(part.a, extent), int(part.b.value)  # type: ignore[attr-defined]
+    return -(-whole // divisor) if isinstance(part, FloorDiv) else min(whole, divisor)
+
+
 def linear_part(expr: PrimExpr, variable: PrimExpr) -> tuple[int, PrimExpr] | None:
     """``expr`` as ``factor * variable + rest`` with a constant factor; None if it is not of that form. ``variable`` may
-    be a quotient or remainder of one."""
+    be a part of one."""
     if expr is variable or (not isinstance(variable, Var) and expr_deep_equal(expr, variable)):
         return 1, operators.const(0, expr.dtype)
     if isinstance(expr, (Add, Sub)):
@@ -229,7 +242,9 @@ def linear_part(expr: PrimExpr, variable: PrimExpr) -> tuple[int, PrimExpr] | No
     if isinstance(expr, Mul) and isinstance(expr.b, IntImm):
         found = linear_part(expr.a, variable)
         return None if found is None else (found[0] * expr.b.value, operators.multiply(found[1], expr.b))
-    root = variable.a if isinstance(variable, (FloorDiv, FloorMod)) else variable
+    root = variable
+    while isinstance(root, (FloorDiv, FloorMod)):
+        root = root.a
     return None if any(found is root for found in post_order(expr)) else (0, expr)
 
 
