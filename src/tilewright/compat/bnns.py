@@ -76,7 +76,7 @@ def pattern_table() -> PatternTable:
     table: list[tuple[Any, ...]] = []
     for activation, has_bias in product(("nn.relu", "sigmoid", None), (True, False)):
         if activation is None and not has_bias:
-            continue  # a convolution alone is no group
+            continue  # one convolution is not a group
         parts = [
             "conv2d",
             *(["bias"] if has_bias else []),
