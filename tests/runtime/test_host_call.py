@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from typing import Any
 
@@ -95,6 +96,16 @@ def test_a_call_during_a_call() -> None:
     assert call is not None
     outputs = call({"x": np.array([3, 4], "float32")})
     assert outputs is not None and outputs["y"].tolist() == [3, 4] and inner == [None]
+
+
+def test_it_keeps_the_graph() -> None:
+    """The executor that it was asked of may be gone."""
+    x = relay.var("x", shape=(1024,))
+    call = executor_of(relay.exp(x)).host_call(["x"], ["y"])
+    gc.collect()
+    assert call is not None
+    outputs = call({"x": np.zeros(1024, "float32")})
+    assert outputs is not None and (outputs["y"] == 1).all()
 
 
 def test_types_that_numpy_lacks() -> None:

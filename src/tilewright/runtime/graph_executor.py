@@ -218,7 +218,7 @@ class GraphExecutor(Module):
         given = {name: (index, self._shared(index)) for name in inputs for index in [self._input(name)]}
         made = {name: self.get_output(index) for index, name in enumerate(outputs)}
         try:
-            return HostCall(self._graph.address, given, made)
+            return HostCall(self._graph.address, self._graph, given, made)
         except TypeError:
             return None
 

@@ -22,11 +22,17 @@ class HostCall:
     """
 
     def __init__(
-        self, graph: int, inputs: Mapping[str, tuple[int, NDArray]], outputs: Mapping[str, NDArray]
+        self,
+        graph: int,
+        owner: object,
+        inputs: Mapping[str, tuple[int, NDArray]],
+        outputs: Mapping[str, NDArray],
     ) -> None:
-        """``graph`` is an address in the C runtime that outlives this. An input has a position, and a tensor of its
-        type and shape; outputs are in the graph's order. ``TypeError`` where NumPy does not have one of the types."""
+        """``graph`` is an address in the C runtime, good as long as its owner lives. An input has a position, and a
+        tensor of its type and shape; outputs are in the graph's order. ``TypeError`` where NumPy does not have one of
+        the types."""
         self._graph = graph
+        self._owner = owner
         self._positions = (ctypes.c_int32 * len(inputs))(*[position for position, _ in inputs.values()])
         self._inputs = _Arrays({name: tensor for name, (_, tensor) in inputs.items()})
         self._outputs = _Arrays(outputs)
@@ -43,6 +49,7 @@ class HostCall:
             self._idle.release()
 
     def _call(self, inputs: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]] | None:
+        kept = []  # another thread may take arrays out of the dictionary while C reads them
         for name, shape, dtype, described in self._inputs.each:
             value = inputs[name]
             if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape:
@@ -50,6 +57,7 @@ class HostCall:
             if not value.flags.c_contiguous:
                 return None
             described.data = value.ctypes.data
+            kept.append(value)
         made: dict[str, npt.NDArray[Any]] = {}
         for name, shape, dtype, described in self._outputs.each:
             made[name] = result = np.empty(shape, dtype)
