@@ -353,7 +353,9 @@ def collect(side: str, names: list[str], repeat: int) -> dict[str, dict[str, Any
 def main() -> None:
     """Run both sides and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", default="", help="a part of the names of the kernels to run")
+    parser.add_argument(
+        "--only", default="", help="parts of the names of the kernels to run, with commas between them"
+    )
     parser.add_argument("--repeat", type=int, default=11)
     parser.add_argument("--output", help="a JSON file for the results")
     parser.add_argument("--side", choices=sorted(SIDES), help=argparse.SUPPRESS)
@@ -362,7 +364,8 @@ def main() -> None:
     if options.side:
         serve(options.side, options.names.split(","), options.repeat)
         return
-    chosen = [kernel for kernel in KERNELS if options.only in kernel.name]
+    parts = options.only.split(",")
+    chosen = [kernel for kernel in KERNELS if any(part in kernel.name for part in parts)]
     names = [kernel.name for kernel in chosen]
     results = {side: collect(side, names, options.repeat) for side in SIDES}
     print(

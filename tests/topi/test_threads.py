@@ -15,32 +15,38 @@ from tilewright.ir import operators
 from tilewright.topi import threads
 
 SMALL = tvm.target.Target("cuda -arch=sm_80 -max_num_threads=16")
+TWO_WARPS = tvm.target.Target("cuda -arch=sm_80 -max_num_threads=64")
 
 
-@pytest.mark.parametrize("length", [1, 2, 7, 64, 100])
+@pytest.mark.parametrize(
+    ("length", "target"),
+    [(1, SMALL), (2, SMALL), (7, SMALL), (100, SMALL), (64, TWO_WARPS), (300, TWO_WARPS)],
+)
 @pytest.mark.parametrize("ascending", [True, False])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_sorting_is_stable(length: int, ascending: bool, axis: int) -> None:
-    """Equal values keep their order; NaN is the greatest."""
+def test_sorting_is_stable(length: int, target: tvm.target.Target, ascending: bool, axis: int) -> None:
+    """In shared memory, and in the registers of warps: equal values keep their order; NaN is the greatest."""
     shape = (3, length) if axis else (length, 3)
     a = te.placeholder(shape, name="a")
     x = np.random.default_rng(length).integers(0, 9, shape).astype("float32")
     x.ravel()[::5] = np.nan
-    with SMALL:
-        (order,) = run([a], [threads.argsort(a, axis, int(ascending), "int32")], x, target=SMALL)
-        (values,) = run([a], [threads.sort(a, axis, int(ascending))], x, target=SMALL)
+    with target:
+        (order,) = run([a], [threads.argsort(a, axis, int(ascending), "int32")], x, target=target)
+        (values,) = run([a], [threads.sort(a, axis, int(ascending))], x, target=target)
     keys = np.where(np.isnan(x), np.inf, x)
     expected = np.argsort(keys if ascending else -keys, axis=axis, kind="stable")
     np.testing.assert_array_equal(order, expected)
     np.testing.assert_array_equal(values, np.take_along_axis(x, expected, axis))
 
 
-def test_the_first_few() -> None:
-    a = te.placeholder((2, 50), "int32", name="a")
-    x = np.random.default_rng(0).integers(-100, 100, (2, 50)).astype("int32")
-    with SMALL:
-        values, places = run([a], threads.topk(a, 5), x, target=SMALL)
-    np.testing.assert_array_equal(values, -np.sort(-x, axis=1)[:, :5])
+@pytest.mark.parametrize(("dtype", "target"), [("int32", SMALL), ("uint8", TWO_WARPS), ("float64", TWO_WARPS)])
+def test_the_first_few(dtype: str, target: tvm.target.Target) -> None:
+    """Of narrow keys, and of keys too wide for one number with their position."""
+    a = te.placeholder((2, 150), dtype, name="a")
+    x = np.random.default_rng(0).integers(0, 200, (2, 150)).astype(dtype)
+    with target:
+        values, places = run([a], threads.topk(a, 5), x, target=target)
+    np.testing.assert_array_equal(values, np.sort(x, axis=1)[:, ::-1][:, :5])
     np.testing.assert_array_equal(np.take_along_axis(x, places, 1), values)
 
 

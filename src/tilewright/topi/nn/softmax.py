@@ -33,7 +33,7 @@ class _Rows:
         along = te.reduce_axis((0, x.shape[self.axis]), name="k")
         self.largest = te.compute(
             self.shape,
-            lambda *rest: largest_number(x(*self.insert(rest, along)), axis=along),
+            lambda *rest: largest_number(x(*self.insert(rest, along)).astype(self.inner), axis=along),
             name=f"{prefix}_maxelem",
         )
 
@@ -47,16 +47,23 @@ class _Rows:
 
     def shifted(self, *indices: Any) -> Any:
         """The element less the largest of its row, never above zero."""
-        return self.x(*indices).astype(self.inner) - self.largest(*self.rest(indices)).astype(self.inner)
+        return self.x(*indices).astype(self.inner) - self.largest(*self.rest(indices))
 
     def raised(self, *indices: Any) -> Any:
         """The exponential of an element less the largest of its row.
 
         Of 16-bit floats it is a power of two, which is one instruction on many devices: where the result is not zero,
-        scaling the exponent changes it by less than 1e-5 of itself.
+        scaling the exponent changes it by less than 1e-5 of itself. Of float16, which has no numbers above 65504, both
+        are scaled before one is subtracted from the other, which makes one instruction of the two: what the scaled
+        maximum is rounded by changes all elements of the row by the same factor.
         """
-        shifted = self.shifted(*indices)
-        return tir.exp2(shifted * const(LOG2_E, self.inner)) if self.x.dtype.bits == 16 else te.exp(shifted)
+        if self.x.dtype.bits != 16:
+            return te.exp(self.shifted(*indices))
+        scale = const(LOG2_E, self.inner)
+        if self.x.dtype.is_bfloat16:
+            return tir.exp2(self.shifted(*indices) * scale)
+        largest = self.largest(*self.rest(indices))
+        return tir.exp2(self.x(*indices).astype(self.inner) * scale - largest * scale)
 
     def sum_rows(self, element: Any) -> Tensor:
         """The sum of ``element(*indices)`` along each row."""

@@ -12,6 +12,7 @@ from tilewright.ir.expr import Select
 from tilewright.ir.operators import least
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import OpAttributeInvalid
+from tilewright.target.target import Target
 from tilewright.te import Tensor
 from tilewright.te.rewritten_layout import RewrittenLayout
 from tilewright.tir.data_layout import Layout
@@ -130,8 +131,17 @@ def sum_types(dtype: str, out_dtype: str | None) -> tuple[DataType, DataType]:
     return (DataType("float32") if kind.is_float and kind.bits == 16 else kind), kind
 
 
-largest_number = comm_reducer(lambda x, y: Select(y > x, y, x), least, name="largest_number")
-"""The maximum of what is not NaN. It needs no test for NaN: softmax, which it is for, sums up the NaN in any case."""
+_largest_of_numbers = comm_reducer(lambda x, y: Select(y > x, y, x), least, name="largest_number")
+
+
+def largest_number(element: Any, axis: Any) -> Any:
+    """The maximum, for softmax: that of what is not NaN will do, because the sum of a row finds the NaN in any case.
+
+    CPUs have an instruction for that one, GPUs for the maximum that propagates NaN.
+    """
+    target = Target.current()
+    reducer = te.max if target is not None and "gpu" in target.keys else _largest_of_numbers
+    return reducer(element, axis=axis)
 
 
 def as_type(tensor: Tensor, dtype: str) -> Tensor:
