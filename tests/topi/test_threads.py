@@ -39,7 +39,9 @@ def test_sorting_is_stable(length: int, target: tvm.target.Target, ascending: bo
     np.testing.assert_array_equal(values, np.take_along_axis(x, expected, axis))
 
 
-@pytest.mark.parametrize(("dtype", "target"), [("int32", SMALL), ("uint8", TWO_WARPS), ("float64", TWO_WARPS)])
+@pytest.mark.parametrize(
+    ("dtype", "target"), [("int32", SMALL), ("uint8", TWO_WARPS), ("float64", TWO_WARPS)]
+)
 def test_the_first_few(dtype: str, target: tvm.target.Target) -> None:
     """Of narrow keys, and of keys too wide for one number with their position."""
     a = te.placeholder((2, 150), dtype, name="a")

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from tests.schedule.gpu.device import device_function, random_arrays, run
 
-from tilewright import te, tir, topi
+from tilewright import build, te, tir, topi
+from tilewright.schedule import schedule
+from tilewright.schedule.decisions import Decisions
+from tilewright.target import Target
 from tilewright.te import Tensor
 
 
@@ -45,6 +48,32 @@ def test_softmax(shape: tuple[int, ...], axis: int, dtype: str) -> None:
         rtol=1e-2 if dtype == "float16" else 1e-5,
         atol=1e-3 if dtype == "float16" else 1e-7,
     )
+
+
+@pytest.mark.parametrize("shape", [(64, 37), (1, 32, 1, 101)])
+@pytest.mark.parametrize("make", [topi.nn.softmax, topi.nn.log_softmax])
+def test_narrow_rows_of_odd_length(shape: tuple[int, ...], make: Callable[..., Tensor]) -> None:
+    """Those of a block travel through shared memory, since together they fill vectors."""
+    a = te.placeholder(shape, "float16", name="a")
+    (x,) = random_arrays([a])
+    with Decisions({"row_threads": (8, 16), "row_threads.1": (8, 16)}):
+        (result,) = run([a], [make(a)], x)
+    expected = numpy_softmax(x)
+    if make is topi.nn.log_softmax:
+        expected = np.log(expected)
+    np.testing.assert_allclose(result, expected, rtol=1e-2, atol=1e-3)
+
+
+def test_many_narrow_rows_of_odd_length_are_copied() -> None:
+    """Both ways, in vectors of 16 bytes."""
+    a = te.placeholder((1 << 16, 37), "float16", name="a")
+    with Target("cuda -arch=sm_90a") as target:
+        made = topi.nn.softmax(a)
+        library = build(schedule([made], target), [a, made], target)
+    ptx = library.imported_modules[0].get_source("ptx")
+    assert "ld.global.nc.v4.b32" in ptx
+    assert "st.global.v4.b32" in ptx
+    assert "ld.global.nc.b16" not in ptx
 
 
 REDUCTIONS: list[tuple[Callable[..., Tensor], Callable[..., Any]]] = [

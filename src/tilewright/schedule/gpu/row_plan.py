@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tilewright.ir.expr import IntImm, PrimExpr
 from tilewright.schedule.cpu.access import Read, constant_extent, extent_of
 from tilewright.schedule.decisions import decide
 from tilewright.schedule.gpu.machine import (
@@ -14,6 +16,7 @@ from tilewright.schedule.gpu.machine import (
     powers_of_two,
 )
 from tilewright.schedule.gpu.rows import Member, RowGroup
+from tilewright.te.tensor import Tensor
 
 VECTORS_A_THREAD: Final = 4
 """Loads of a thread that are on their way at the same time: enough to hide the latency of memory."""
@@ -24,6 +27,13 @@ REGISTERS_A_THREAD: Final = 96
 ROWS_BLOCK: Final = 256
 """Threads of a block of short rows."""
 
+COPIED_BLOCK: Final = 128
+"""Threads of a block that copies its rows to shared memory: all of them wait for the copy, so that small blocks leave
+more for others to do."""
+
+COPIED_STEPS: Final = 32
+"""Elements of a row for one thread of such a block."""
+
 ACROSS_BLOCK: Final = 512
 """Threads of a block whose neighbouring threads have neighbouring rows."""
 
@@ -33,7 +43,8 @@ class RowPlan:
     """``team`` threads compute a row, in ``steps`` steps of ``vector`` adjacent elements each; a block has ``rows``.
 
     ``is_across``: the elements of a row are not adjacent, those of neighbouring rows are; neighbouring threads then
-    have neighbouring rows. ``is_kept``: the elements of a row stay in registers.
+    have neighbouring rows. ``is_kept``: the elements of a row stay in registers. ``is_copied``: all rows of a block are
+    copied to shared memory at once, and the results back, because single rows do not fill whole vectors.
     """
 
     team: int
@@ -42,6 +53,7 @@ class RowPlan:
     steps: int
     is_across: bool
     is_kept: bool
+    is_copied: bool = False
 
 
 def plan_rows(group: RowGroup, machine: GpuMachine) -> RowPlan:
@@ -52,11 +64,13 @@ def plan_rows(group: RowGroup, machine: GpuMachine) -> RowPlan:
     if is_across:
         team, rows = _across_threads(group, machine)
     else:
-        team, rows = _row_threads(group, pieces, machine)
+        team, rows = _copied_threads(group, vector, machine) or _row_threads(group, pieces, machine)
     if group.is_constant:
         team, rows = decide("row_threads", (team, rows), lambda: _row_shapes(group, pieces, machine))
     steps = -(-pieces // team)
-    return RowPlan(team, rows, vector, steps, is_across, _is_kept(group, steps * vector))
+    is_kept = _is_kept(group, steps * vector)
+    is_copied = is_kept and not is_across and vector == 1 and _is_copied(group, rows, machine)
+    return RowPlan(team, rows, vector, steps, is_across, is_kept, is_copied)
 
 
 def _row_shapes(group: RowGroup, pieces: int, machine: GpuMachine) -> list[tuple[int, int]]:
@@ -80,6 +94,57 @@ def _is_kept(group: RowGroup, elements: int) -> bool:
         if not member.materialized.is_reduction and member.length > 1
     ]
     return sum(max(dtype.bits, 16) * elements for dtype in types) <= REGISTERS_A_THREAD * 32
+
+
+def _copied_threads(group: RowGroup, vector: int, machine: GpuMachine) -> tuple[int, int] | None:
+    """Threads of a row, and rows of a block, if the rows of blocks are copied: since the copies fill vectors whichever
+    thread computes what, few threads a row do, and exchange little."""
+    if vector > 1 or not group.is_constant:
+        return None
+    team = 1 << (-(-group.length // COPIED_STEPS) - 1).bit_length()
+    rows = power_of_two_divisor(group.row_count, COPIED_BLOCK // team) if team <= COPIED_BLOCK else 1
+    is_full = team * rows >= machine.warp and group.row_count >= 2 * rows * machine.multiprocessors
+    return (team, rows) if is_full and _is_copied(group, rows, machine) else None
+
+
+def _is_copied(group: RowGroup, rows: int, machine: GpuMachine) -> bool:
+    """True if single elements are so narrow that loading them wastes bandwidth, and those of a block of rows lie one
+    after the other, in whole vectors."""
+    root = group.root
+    if root.materialized.is_reduction or root.length == 1 or not group.staged:
+        return False
+    if rows == 1 or group.row_count % rows:
+        return False
+    made, block = root.materialized.operation.output(0), rows * root.length
+    tensors = [made, *group.staged]
+    if any(tensor.dtype.bits >= 32 or block % machine.lanes(tensor.dtype) for tensor in tensors):
+        return False
+    if sum(block * tensor.dtype.bits // 8 for tensor in tensors) > machine.shared_bytes // 2:
+        return False
+    indices: list[PrimExpr] = [axis.var for axis in root.materialized.compute.axes]
+    places = [(made, indices, root)]
+    for member in group.members:
+        if member.length > 1:
+            reads = [read for read in member.materialized.reads if read.tensor in group.staged]
+            places += [(read.tensor, list(read.indices), member) for read in reads]
+    return all(_is_in_order(*place) for place in places)
+
+
+def _is_in_order(tensor: Tensor, indices: Sequence[PrimExpr], member: Member) -> bool:
+    """True if a tensor has nothing but the rows, along one axis, and the elements of each one after the other."""
+    axes = member.materialized.compute.axes
+    rows = [axes[place] for place in member.rows if extent_of(axes[place]) > 1]
+    wanted = [*rows, *member.inside]
+    extents = [extent.value if isinstance(extent, IntImm) else 0 for extent in tensor.shape]
+    found = [(index, extent) for index, extent in zip(indices, extents, strict=True) if extent != 1]
+    return (
+        len(rows) == 1
+        and len(found) == len(wanted)
+        and all(
+            index is axis.var and extent == extent_of(axis)
+            for (index, extent), axis in zip(found, wanted, strict=True)
+        )
+    )
 
 
 def _long_reads(member: Member, group: RowGroup) -> list[Read]:

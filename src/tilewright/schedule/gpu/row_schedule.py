@@ -3,6 +3,9 @@
 A team of threads computes a row. Elements that several stages read stay in the registers of the thread that loaded
 them; reductions are combined across the team, so that every thread has the result. Rows that do not fit are read again
 by each stage, from a cache if they are lucky.
+
+Where one row does not fill whole vectors but the rows of a block do, the block copies all of them to shared memory, and
+its results back.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import Final
 
 from tilewright.ir.expr import IterVar
 from tilewright.ir.operators import equal
+from tilewright.schedule.cpu.access import extent_of
 from tilewright.schedule.gpu.machine import GpuMachine
 from tilewright.schedule.gpu.row_plan import RowPlan, plan_rows
 from tilewright.schedule.gpu.rows import Member, RowGroup
@@ -20,7 +24,7 @@ from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
 
-UNROLLED_STEPS: Final = 16
+UNROLLED_STEPS: Final = 32
 """Steps of a thread that are written out."""
 
 LOADS_AHEAD: Final = 4
@@ -30,21 +34,29 @@ LOADS_AHEAD: Final = 4
 def schedule_rows(schedule: Schedule, group: RowGroup, machine: GpuMachine) -> None:
     """Schedules the root with all of its cone inside."""
     plan = plan_rows(group, machine)
-    _RowSchedule(schedule, group, plan).run()
+    _RowSchedule(schedule, group, plan, machine).run()
 
 
 class _RowSchedule:
-    def __init__(self, schedule: Schedule, group: RowGroup, plan: RowPlan) -> None:
+    def __init__(self, schedule: Schedule, group: RowGroup, plan: RowPlan, machine: GpuMachine) -> None:
         self.schedule = schedule
+        self.machine = machine
         self.group = group
         self.plan = plan
         first, second = ("threadIdx.y", "threadIdx.x") if plan.is_across else ("threadIdx.x", "threadIdx.y")
         self.team = thread_axis((0, plan.team), first)
         self.row_thread = thread_axis((0, plan.rows), second)
         self.block = thread_axis("blockIdx.x")
+        self.root = group.root.materialized.stage
+        """The stage that computes the root, which another one may copy."""
+        self.copies: list[Stage] = []
+        """The stages that copy rows to shared memory."""
 
     def run(self) -> None:
         """Schedules all stages."""
+        if self.plan.is_copied:
+            made = self.schedule.cache_write(list(self.root.op.outputs), "shared")
+            self.root = self.schedule[made[0] if isinstance(made, list) else made]
         kept: list[Tensor] = []
         if self.plan.is_kept:
             kept += [self.stage_input(tensor, dims) for tensor, dims in self.group.staged.items()]
@@ -54,7 +66,9 @@ class _RowSchedule:
                     kept.append(self.keep(member))
                 else:
                     member.materialized.stage.compute_inline()
-        root = self.group.root.materialized.stage
+        if self.plan.is_copied:
+            self.copy_rows()
+        root = self.root
         place = self.schedule_root()
         for tensor in kept:
             stage = self.schedule[tensor]
@@ -75,7 +89,7 @@ class _RowSchedule:
     def stage_input(self, tensor: Tensor, dimensions: Sequence[int]) -> Tensor:
         """The elements of an input that a thread needs, loaded once."""
         readers = [
-            member.materialized.stage.op
+            self.stage_of(member).op
             for member in self.group.members
             if any(read.tensor.op is tensor.op for read in member.materialized.reads)
         ]
@@ -86,6 +100,9 @@ class _RowSchedule:
             for one in stages[reader].op.input_tensors
             if _is_now(self.schedule, one, tensor)
         )
+        if self.plan.is_copied:
+            source = self.schedule.cache_read(source, "shared", readers)
+            self.copies.append(self.schedule[source])
         copy = self.schedule.cache_read(source, "local", readers)
         stage = self.schedule[copy]
         return self.keep_axes(stage, [stage.op.axis[dimension] for dimension in dimensions])
@@ -93,7 +110,7 @@ class _RowSchedule:
     def keep(self, member: Member) -> Tensor:
         """The elements of a stage in the layout of the threads; readers then read those."""
         stage = member.materialized.stage
-        return self.keep_axes(stage, _inside(member))
+        return self.keep_axes(stage, self.inside(member))
 
     def keep_axes(self, stage: Stage, inside: Sequence[IterVar]) -> Tensor:
         tensors = stage.op.outputs
@@ -105,7 +122,48 @@ class _RowSchedule:
         first: Tensor = made[0] if isinstance(made, list) else made
         return first
 
+    # ---- rows that are copied ----
+
+    def copy_rows(self) -> None:
+        """The rows of a block to shared memory, and the results from there, in whole vectors."""
+        stage = self.group.root.materialized.stage
+        long = next(axis for axis in stage.op.axis if extent_of(axis) > 1)
+        outer, row = stage.split(long, factor=self.plan.rows)
+        stage.bind(outer, self.block)
+        self.deal_out(stage, stage.leaf_iter_vars[list(stage.leaf_iter_vars).index(row) :])
+        self.root.compute_at(stage, outer)
+        for copy in self.copies:
+            copy.compute_at(stage, outer)
+            self.deal_out(copy, copy.op.axis)
+
+    def deal_out(self, stage: Stage, axes: Sequence[IterVar]) -> None:
+        """The widest vectors of which all threads of the block have one."""
+        whole = stage.fuse(*axes)
+        lanes = self.machine.lanes(stage.op.output(0).dtype)
+        while lanes * self.plan.team > self.group.length:
+            lanes //= 2
+        whole, vector = stage.split(whole, factor=lanes)
+        whole, thread = stage.split(whole, factor=self.plan.team)
+        _, row_thread = stage.split(whole, factor=self.plan.rows)
+        stage.bind(thread, self.team)
+        stage.bind(row_thread, self.row_thread)
+        stage.vectorize(vector)
+
     # ---- loops ----
+
+    def stage_of(self, member: Member) -> Stage:
+        """The stage that computes a member now."""
+        return self.root if member is self.group.root else member.materialized.stage
+
+    def inside(self, member: Member) -> list[IterVar]:
+        """The axes inside a row, as the schedule has them now."""
+        return [
+            axis
+            for axis, known in zip(
+                self.stage_of(member).op.axis, member.materialized.compute.axes, strict=True
+            )
+            if any(known is one for one in member.inside)
+        ]
 
     def split(self, stage: Stage, inside: Sequence[IterVar]) -> tuple[IterVar, IterVar, IterVar | None]:
         """The loops of a row: steps, threads of the team, and adjacent elements."""
@@ -129,10 +187,10 @@ class _RowSchedule:
     def schedule_root(self) -> IterVar:
         """Deals the rows out to blocks, and the elements of a row to the team; the place for everything inside."""
         member = self.group.root
-        stage = member.materialized.stage
+        stage = self.root
         axes = list(stage.op.axis)
         rows = [axes[position] for position in member.rows]
-        inside = [] if member.materialized.is_reduction else _inside(member)
+        inside = [] if member.materialized.is_reduction else self.inside(member)
         ones = [axis for axis in axes if not any(axis is one for one in (*rows, *inside))]
         if axes:
             stage.reorder(*ones, *rows, *inside)
@@ -167,6 +225,9 @@ class _RowSchedule:
         return stage.fuse()
 
     def bind_row(self, stage: Stage, row: IterVar) -> IterVar:
+        if self.plan.is_copied:
+            stage.bind(row, self.row_thread)
+            return row
         if self.plan.rows == 1:
             stage.bind(row, self.block)
             return row
@@ -214,15 +275,6 @@ class _RowSchedule:
             copy = self.schedule[self.schedule.cache_read(now[0], "local", [stage.op])]
             copy.compute_at(stage, step)
             copy.vectorize(copy.op.axis[-1])
-
-
-def _inside(member: Member) -> list[IterVar]:
-    """The axes inside a row, as the schedule has them now."""
-    normal = member.materialized.compute.axes
-    now = member.materialized.stage.op.axis
-    return [
-        axis for axis, known in zip(now, normal, strict=True) if any(known is one for one in member.inside)
-    ]
 
 
 def _position(axis: IterVar, inside: Sequence[IterVar]) -> int:

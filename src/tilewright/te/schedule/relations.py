@@ -270,6 +270,7 @@ def bound_predicates(
     need not be a root, and running past its end would repeat iterations of the axis next to it, which a
     reduction must not. And an inferred range, taken wider than needed because sets of values are intervals,
     runs past the operation's own domain; ``check_domain`` adds a guard for that too, on all axes but the ``unchecked``.
+    Where the guards of splits hold, an axis is inside its inferred range: one that is inside the domain needs no guard.
     """
     predicates: list[PrimExpr] = []
 
@@ -291,6 +292,8 @@ def bound_predicates(
             continue
         if _same_range(ranges[axis], axis.dom, analyzer):
             continue
+        if not skip and _is_inside(ranges[axis], axis.dom, analyzer):
+            continue
         offset = operators.subtract(values[axis], axis.dom.min)
         bounds = eval_int_set(offset, leaf_sets, analyzer)
         if not bounds.has_lower_bound or not analyzer.can_prove(operators.greater_equal(bounds.min_value, 0)):
@@ -299,6 +302,15 @@ def bound_predicates(
             )
         require(offset, axis.dom.extent)
     return [predicate for predicate in predicates if not is_const(predicate, 1)]
+
+
+def _is_inside(one: Range, other: Range, analyzer: Analyzer) -> bool:
+    """True if all of a range is known to be inside another one."""
+    offset = operators.subtract(one.min, other.min)
+    return bool(
+        analyzer.can_prove(operators.greater_equal(offset, 0))
+        and analyzer.can_prove(operators.less_equal(operators.add(offset, one.extent), other.extent))
+    )
 
 
 def _same_range(one: Range, other: Range, analyzer: Analyzer) -> bool:
