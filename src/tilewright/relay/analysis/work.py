@@ -58,6 +58,8 @@ _MOVERS = frozenset(
         "squeeze",
         "expand_dims",
         "nn.contrib_channel_shuffle",
+        "nn.contrib_frames_to_rows",
+        "nn.contrib_rows_to_frames",
         "nn.pad",
         "nn.batch_flatten",
         "broadcast_to",

@@ -92,6 +92,7 @@ from tilewright.topi.nn.dilate import dilate
 from tilewright.topi.nn.elemwise import leaky_relu, prelu, relu
 from tilewright.topi.nn.fifo_buffer import fifo_buffer
 from tilewright.topi.nn.flatten import flatten
+from tilewright.topi.nn.frames import frames_to_rows, rows_to_frames
 from tilewright.topi.nn.local_response_norm import lrn
 from tilewright.topi.nn.loss import cross_entropy, cross_entropy_with_logits, nll_loss
 from tilewright.topi.nn.mapping import scale_shift_nchw, scale_shift_nchwc, scale_shift_nhwc

@@ -11,8 +11,11 @@ from tests.relay.transform.checks import after, operators, typed
 import tilewright as tvm
 from tilewright import relay
 from tilewright.ir.structural import assert_structural_equal
+from tilewright.relay.expr_functor import post_order_visit
 from tilewright.relay.target.cpu import convolve_images
 from tilewright.relay.transform import ConvolveImages
+from tilewright.relay.transform.lib.rewriting import is_call
+from tilewright.target.cpu import describe_cpu
 
 CONVOLUTIONS = {1: relay.nn.conv1d, 3: relay.nn.conv3d}
 GENERATOR = np.random.default_rng(3)
@@ -69,6 +72,41 @@ def test_a_convolution(shape: tuple[int, ...], kernel: tuple[int, ...], attribut
     assert "nn.conv2d" in operators(found)
     assert not {"nn.conv1d", "nn.conv3d"} & set(operators(found))
     assert_same(given, found)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("parts", [1, 3])
+def test_kernels_of_one_pixel_see_frames_as_rows(
+    batch: int, parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is copied for each frame of the kernel, and a second such kernel takes the rows as they are."""
+    monkeypatch.setattr(convolve_images, "_parts", lambda walk, dtype: parts)
+    data = relay.var("data", shape=(batch, 4, 5, 6, 7))
+    made = relay.nn.conv3d(data, weights(8, 4, 1, 3, 3), padding=(0, 1, 1))
+    made = relay.nn.relu(relay.nn.bias_add(made, weights(8)))
+    made = relay.nn.conv3d(made, weights(8, 8, 3, 1, 1), padding=(2, 0, 0, 1, 0, 0), strides=(2, 1, 1))
+    made = relay.nn.conv3d(made, weights(8, 1, 2, 1, 1), groups=8, dilation=(2, 1, 1))
+    given = relay.Function([data], relay.nn.relu(made))
+    found = as_images(given)
+    assert operators(found).count("nn.conv2d") == 3
+    assert operators(found).count("nn.contrib_frames_to_rows") == 1
+    assert not {"concatenate", "strided_slice", "nn.conv3d"} & set(operators(found))
+    assert_same(given, found)
+
+
+def test_large_volumes_become_images_that_fit_into_a_cache() -> None:
+    """Whole rows of frames each."""
+    data = relay.var("data", shape=(1, 64, 16, 112, 112))
+    made = relay.nn.conv3d(data, weights(64, 64, 7, 1, 1), padding=(3, 0, 0))
+    found = as_images(relay.Function([data], made))
+    rows: list[relay.Expr] = []
+    post_order_visit(
+        found.body, lambda one: rows.append(one) if is_call(one, "nn.contrib_frames_to_rows") else None
+    )
+    batch, channels, depth, pixels = (int(extent) for extent in rows[0].checked_type.shape)
+    assert (channels, depth, batch * pixels) == (64, 16, 112 * 112)
+    assert pixels % 112 == 0
+    assert pixels == 112 or channels * depth * pixels * 4 <= describe_cpu(tvm.target.Target("llvm")).l2_bytes
 
 
 @pytest.mark.parametrize("batch", [1, 2])

@@ -33,6 +33,7 @@ from tilewright.relay.op.nn.convolution_blocked import (
 )
 from tilewright.relay.op.nn.deformable import correlation, deformable_conv2d
 from tilewright.relay.op.nn.dense import batch_matmul, contrib_dense_pack, dense, matmul
+from tilewright.relay.op.nn.frames import contrib_frames_to_rows, contrib_rows_to_frames
 from tilewright.relay.op.nn.loss import cross_entropy, cross_entropy_with_logits, nll_loss
 from tilewright.relay.op.nn.normalization import (
     batch_norm,
@@ -117,6 +118,8 @@ __all__ = [
     "contrib_dense_weight_only",
     "contrib_depthwise_conv2d_nchwc",
     "contrib_channel_shuffle",
+    "contrib_frames_to_rows",
+    "contrib_rows_to_frames",
     "contrib_attention",
     "contrib_recurrent",
     "conv1d",

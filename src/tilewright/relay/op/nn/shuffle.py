@@ -42,7 +42,7 @@ def _relation(types: Sequence[Type], attrs: Any) -> Type | None:
     return data
 
 
-def _layout(
+def blocks_of_channels(
     attrs: Any, offered: Sequence[MaybeLayout], original: Sequence[MaybeLayout], types: Sequence[Any]
 ) -> Layouts:
     """Channels may come in blocks of any size."""
@@ -78,7 +78,7 @@ CHANNEL_SHUFFLE = define(
     compute=lambda attrs, inputs, out_type: [topi.nn.channel_shuffle(inputs[0], attrs.groups, attrs.layout)],
     reference=_reference,
     gradient=_gradient,
-    layout=_layout,
+    layout=blocks_of_channels,
     kind=OpPattern.INJECTIVE,
     level=10,
     description="Channels of several groups dealt out in turn.",

@@ -2,9 +2,10 @@
 
 Two-dimensional convolutions have blocked and Winograd kernels. A line is an image of one row. A volume is a batch of
 images, its frames; a kernel of several frames becomes one with as many times the channels, with the frames that it
-reads concatenated, or, if those would take too much memory, a sum over its frames. What follows is computed on the
-images as well, if it is elementwise or one of ``image_operators``, so that no layout transforms are needed between
-convolutions.
+reads concatenated, or, if those would take too much memory, a sum over its frames. A kernel of one pixel of several
+frames sees the volume as images with a row for each frame: as one, whose rows have all pixels of a frame, or as several
+of some pixels each, which fit into a cache. What follows is computed on the images as well, if it is elementwise or one
+of ``image_operators``, so that no layout transforms are needed between convolutions.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tilewright.relay.transform.lib.rewriting import (
     rewritten,
     tensor_of,
 )
+from tilewright.schedule.cpu.machine import current_cpu
 from tilewright.support.dtype import DataType
 from tilewright.target import Target
 
@@ -137,6 +139,38 @@ def _convolved_volume(images: RelayExpr, weight: RelayExpr, walk: Walk, attrs: A
     return total
 
 
+def _is_along_frames(walk: Walk) -> bool:
+    """True if every pixel of the result is made of the same pixel of several frames."""
+    planes = (walk.kernel[3:], walk.strides[1:], walk.before[1:], walk.after[1:])
+    return walk.kernel[2] > 1 and planes == ((1, 1), (1, 1), (0, 0), (0, 0))
+
+
+def _parts(walk: Walk, dtype: str) -> int:
+    """The images that a volume becomes whose frames are rows: the fewest, of whole rows of the frames, that a second
+    cache holds."""
+    _, channels, depth, height, width = walk.shape
+    of_a_row = DataType(dtype).bits // 8 * channels * depth * width
+    fitting = max(current_cpu().l2_bytes // of_a_row, 1)
+    return min(parts for parts in range(1, height + 1) if height % parts == 0 and height // parts <= fitting)
+
+
+def _convolved_along_frames(rows: RelayExpr, weight: RelayExpr, walk: Walk, attrs: Any) -> RelayExpr:
+    """The convolution of images whose rows are the frames of a volume."""
+    outputs, inputs, depth = walk.kernel[:3]
+    return call(
+        "nn.conv2d",
+        rows,
+        call("reshape", weight, newshape=(outputs, inputs, depth, 1)),
+        strides=(walk.strides[0], 1),
+        padding=(walk.before[0], 0, walk.after[0], 0),
+        dilation=(walk.dilation[0], 1),
+        groups=attrs.groups,
+        channels=outputs,
+        kernel_size=(depth, 1),
+        out_dtype=attrs.out_dtype,
+    )
+
+
 class _ToImages(OperatorRewriter):
     """Remembers of every rewritten tensor the images that it was made from."""
 
@@ -160,8 +194,14 @@ class _ToImages(OperatorRewriter):
         dtype = str(tensor_of(old.args[0]).dtype)
         if walk is None or not dtype.startswith("float"):
             return None
-        images = self.images.get(new.args[0]) or _as_images(new.args[0], walk.shape)
         outputs, inputs, *taps = walk.kernel
+        if len(taps) > 1 and _is_along_frames(walk):
+            parts = _parts(walk, dtype)
+            rows = self._frames_as_rows(new.args[0], walk.shape, parts)
+            made = _convolved_along_frames(rows, new.args[1], walk, attrs)
+            frames = call("nn.contrib_rows_to_frames", made, height=walk.shape[3], parts=parts)
+            return self._remember(frames, walk.result)
+        images = self.images.get(new.args[0]) or _as_images(new.args[0], walk.shape)
         if len(taps) == 1:
             weight = call("reshape", new.args[1], newshape=(outputs, inputs, 1, *taps))
             made = _convolved(images, weight, walk, attrs)
@@ -170,6 +210,18 @@ class _ToImages(OperatorRewriter):
         else:
             made = _convolved_volume(images, new.args[1], walk, attrs, dtype)
         return self._remember(made, walk.result)
+
+    def _frames_as_rows(self, volume: RelayExpr, shape: Constants, parts: int) -> RelayExpr:
+        """A volume as images with a row for each of its frames."""
+        images = self.images.get(volume)
+        if images is None and parts == 1:
+            return call("reshape", volume, newshape=(*shape[:3], shape[3] * shape[4]))
+        if isinstance(images, Call) and is_call(images, "nn.contrib_rows_to_frames"):
+            attrs: Any = images.attrs
+            if attrs.parts == parts:
+                return images.args[0]
+        images = images or _as_images(volume, shape)
+        return call("nn.contrib_frames_to_rows", images, frames=shape[2], parts=parts)
 
     def _remember(self, images: RelayExpr, shape: Constants) -> RelayExpr:
         made = _from_images(images, shape)
