@@ -142,6 +142,19 @@ def test_what_follows_goes_along(rank: int) -> None:
     assert operators(found).count("transpose") == (0 if rank == 1 else 4)
 
 
+def test_norms_of_a_volume_stay_on_its_images() -> None:
+    """The mean and the variance of all frames, and what is computed with them."""
+    data = relay.var("data", shape=(1, 4, 3, 5, 6))
+    made = relay.nn.conv3d(data, weights(4, 4, 3, 3, 3), padding=(1, 1, 1))
+    made = relay.nn.leaky_relu(relay.nn.instance_norm(made, weights(4), weights(4)), 0.1)
+    made = relay.nn.conv3d(made, weights(4, 4, 3, 3, 3), padding=(1, 1, 1))
+    given = after(relay.transform.SimplifyInference(), relay.Function([data], made))
+    found = as_images(given)
+    assert_same(given, found)
+    # Of the data, of both weights, and of the result.
+    assert operators(found).count("transpose") == 4
+
+
 LINE, VOLUME = (1, 4, 9), (2, 4, 3, 6, 7)
 WITHIN_IMAGES = {
     "pad": (LINE, lambda x: relay.nn.pad(x, ((0, 0), (0, 0), (2, 1)), 0.5)),

@@ -80,6 +80,9 @@ def _frames(images: RelayExpr, walk: Walk, dtype: str) -> list[RelayExpr]:
     if any(around):
         widths = [(0, 0)] * axis + [around] + [(0, 0)] * 3
         images = call("nn.pad", images, const(0.0, dtype), pad_width=tuple(widths))
+    if taps > 1:
+        # What the frames are made of is computed once, not for each frame of the kernel.
+        images = call("annotation.stop_fusion", images)
     reach = (walk.result[2] - 1) * stride + 1
     found: list[RelayExpr] = [
         call(
@@ -274,7 +277,9 @@ class _ToImages(OperatorRewriter):
         if extents == shape:
             return self.images.get(argument) or _as_images(argument, shape)
         alike = len(extents) == len(shape) and (len(shape) == LINE or extents[:3] == shape[:3])
-        if alike and argument in self.images:
+        # What there is one of for each channel of a volume is the image of a volume of one pixel.
+        of_channels = len(extents) == len(shape) and extents == (1, shape[1], *(1,) * (len(shape) - 2))
+        if (alike or of_channels) and argument in self.images:
             return self.images[argument]
         if by_axis or prod(extents) == 1:
             return argument if len(extents) <= 1 else call("reshape", argument, newshape=(1,))

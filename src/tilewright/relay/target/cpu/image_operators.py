@@ -113,7 +113,7 @@ def _pooled_to_size(
 def _reduced(
     made: Call, images: Sequence[RelayExpr], shape: Constants, result: Constants
 ) -> RelayExpr | None:
-    """A reduction over all pixels of each image."""
+    """A reduction over all pixels of each image, or of all frames of one volume."""
     attrs: Any = made.attrs
     rank = len(shape)
     given = (
@@ -126,9 +126,13 @@ def _reduced(
     axes = {int(axis) % rank for axis in given}
     if attrs.exclude:
         axes = set(range(rank)) - axes
-    if axes != ({2} if rank == LINE else {3, 4}) or (rank != LINE and not attrs.keepdims):
+    if rank != LINE and not attrs.keepdims:
         return None
-    return Call(made.op, tuple(images), attrs.replace(axis=(2, 3), exclude=False))
+    if axes == ({2} if rank == LINE else {3, 4}):
+        return Call(made.op, tuple(images), attrs.replace(axis=(2, 3), exclude=False))
+    if rank != LINE and axes == {2, 3, 4} and shape[0] == 1:
+        return Call(made.op, tuple(images), attrs.replace(axis=(0, 2, 3), exclude=False))
+    return None
 
 
 ON_IMAGES: Final[dict[str, OnImages]] = {
