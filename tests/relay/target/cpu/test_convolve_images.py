@@ -142,6 +142,35 @@ def test_what_follows_goes_along(rank: int) -> None:
     assert operators(found).count("transpose") == (0 if rank == 1 else 4)
 
 
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize(
+    ("kernel", "attributes"),
+    [
+        ((4, 6, 2, 2, 2), {"strides": (2, 2, 2)}),
+        ((4, 6, 3, 3, 2), {"strides": (3, 2, 1), "padding": (0, 1, 1, 0, 1, 0)}),
+        ((4, 6, 1, 4, 4), {"strides": (1, 2, 2), "output_padding": (0, 1, 1)}),
+    ],
+)
+def test_a_transposed_convolution(batch: int, kernel: tuple[int, ...], attributes: dict[str, Any]) -> None:
+    """Is one of images where the frames of its result do not overlap, and goes on with what follows."""
+    data = relay.var("data", shape=(batch, 4, 3, 5, 6))
+    made = relay.nn.relu(relay.nn.conv3d_transpose(data, weights(*kernel), **attributes))
+    made = relay.nn.conv3d(made, weights(4, 6, 1, 3, 3))
+    given = relay.Function([data], made)
+    found = as_images(given)
+    assert "nn.conv2d_transpose" in operators(found)
+    assert "nn.conv3d_transpose" not in operators(found)
+    assert_same(given, found)
+
+
+@pytest.mark.parametrize("attributes", [{"strides": (1, 2, 2)}, {"strides": (2, 2, 2), "padding": (1, 0, 0)}])
+def test_overlapping_frames_of_transposed_convolutions_stay(attributes: dict[str, Any]) -> None:
+    """They are sums of several."""
+    data = relay.var("data", shape=(1, 4, 3, 5, 6))
+    made = relay.nn.conv3d_transpose(data, weights(4, 6, 2, 2, 2), **attributes)
+    assert "nn.conv3d_transpose" in operators(as_images(relay.Function([data], made)))
+
+
 def test_norms_of_a_volume_stay_on_its_images() -> None:
     """The mean and the variance of all frames, and what is computed with them."""
     data = relay.var("data", shape=(1, 4, 3, 5, 6))

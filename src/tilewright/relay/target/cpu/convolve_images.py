@@ -4,8 +4,9 @@ Two-dimensional convolutions have blocked and Winograd kernels. A line is an ima
 images, its frames; a kernel of several frames becomes one with as many times the channels, with the frames that it
 reads concatenated, or, if those would take too much memory, a sum over its frames. A kernel of one pixel of several
 frames sees the volume as images with a row for each frame: as one, whose rows have all pixels of a frame, or as several
-of some pixels each, which fit into a cache. What follows is computed on the images as well, if it is elementwise or one
-of ``image_operators``, so that no layout transforms are needed between convolutions.
+of some pixels each, which fit into a cache. A transposed convolution whose kernel does not overlap from frame to frame
+gives all frames that one becomes as channels. What follows is computed on the images as well, if it is elementwise or
+one of ``image_operators``, so that no layout transforms are needed between convolutions.
 """
 
 from __future__ import annotations
@@ -185,6 +186,8 @@ class _ToImages(OperatorRewriter):
         """Convolutions, and what may follow them."""
         if op.name in _CONVOLUTIONS:
             return self._convolution
+        if op.name == "nn.conv3d_transpose":
+            return self._transposed_convolution
         if op.name in ON_IMAGES:
             return self._within_images
         if op.name in _VIEWS:
@@ -213,6 +216,34 @@ class _ToImages(OperatorRewriter):
         else:
             made = _convolved_volume(images, new.args[1], walk, attrs, dtype)
         return self._remember(made, walk.result)
+
+    def _transposed_convolution(self, old: Call, new: Call) -> RelayExpr | None:
+        attrs: Any = new.attrs
+        walk = walk_of(old)
+        dtype = str(tensor_of(old.args[0]).dtype)
+        if walk is None or not dtype.startswith("float") or attrs.groups != 1:
+            return None
+        inputs, outputs, frames, *taps = walk.kernel
+        batch, _, depth, _, _ = walk.shape
+        if walk.dilation != (1, 1, 1) or walk.result[2] != depth * frames or walk.strides[0] != frames:
+            return None
+        if walk.before[0] or walk.after[0]:
+            return None
+        images = self.images.get(new.args[0]) or _as_images(new.args[0], walk.shape)
+        weight = call("transpose", new.args[1], axes=_FRAMES_FIRST)
+        made = call(
+            "nn.conv2d_transpose",
+            images,
+            call("reshape", weight, newshape=(inputs, frames * outputs, *taps)),
+            strides=walk.strides[1:],
+            padding=walk.before[1:] + walk.after[1:],
+            output_padding=tuple(attrs.output_padding)[1:],
+            channels=frames * outputs,
+            kernel_size=tuple(taps),
+            out_dtype=attrs.out_dtype,
+        )
+        shape = (batch * walk.result[2], outputs, *walk.result[3:])
+        return self._remember(call("reshape", made, newshape=shape), walk.result)
 
     def _frames_as_rows(self, volume: RelayExpr, shape: Constants, parts: int) -> RelayExpr:
         """A volume as images with a row for each of its frames."""
