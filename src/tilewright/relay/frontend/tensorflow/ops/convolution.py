@@ -186,7 +186,7 @@ def conv2d_backprop_input(node: GraphNode, sizes: Expr, weight: Expr, data: Expr
     return _backprop(node, sizes, weight, data, image_layout(node))
 
 
-@converter("Conv3DBackpropInputV2", "CONV_3D_TRANSPOSE")
+@converter("Conv3DBackpropInputV2")
 def conv3d_backprop_input(node: GraphNode, sizes: Expr, weight: Expr, data: Expr) -> Expr:
     """A transposed convolution of volumes."""
     return _backprop(node, sizes, weight, data, str(node.attr("data_format", "NDHWC")))

@@ -388,7 +388,7 @@ def cast(node: GraphNode, data: Expr) -> Expr:
     return data if node.dtype(data) == dtype else relay.cast(data, dtype)
 
 
-@converter("Bitcast", "BITCAST")
+@converter("Bitcast")
 def bitcast(node: GraphNode, data: Expr) -> Expr:
     """The same bits as another type of the same width."""
     return relay.reinterpret(data, str(node.attr("type")))

@@ -190,6 +190,17 @@ def transpose_conv(node: LiteNode, sizes: Expr, weight: Expr, data: Expr, bias: 
     return finished(node, with_bias(node, made, bias, 3))
 
 
+@lite_converter("CONV_3D_TRANSPOSE")
+def conv3d_transpose(node: LiteNode, sizes: Expr, weight: Expr, data: Expr, bias: Expr | None = None) -> Expr:
+    """A transposed convolution of volumes; the kernel's axes are space, outputs, inputs."""
+    with_window(node)
+    wanted = node.ints(sizes, "the sizes")
+    kernel = node.static_shape(weight, "the kernel")[:3]
+    window, more = transposed_window(node, data, "NDHWC", kernel, tuple(wanted[1:4]))
+    made = transposed(node, data, weight, window, more, "NDHWC")
+    return finished(node, with_bias(node, made, bias, 3))
+
+
 # Fully connected
 
 
