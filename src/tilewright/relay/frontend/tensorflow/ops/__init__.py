@@ -2,6 +2,7 @@
 
 from tilewright.relay.frontend.tensorflow.ops import (
     convolution,
+    counting,
     elementwise,
     functions,
     images,
@@ -12,7 +13,9 @@ from tilewright.relay.frontend.tensorflow.ops import (
     random,
     recurrent,
     reduction,
+    segments,
     shape,
     slicing,
     sparse,
+    special,
 )

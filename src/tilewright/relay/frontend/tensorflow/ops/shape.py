@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import const
-from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
+from tilewright.relay.frontend.common.graph_node import LONGEST_VECTOR, Expr, GraphNode
 from tilewright.relay.frontend.common.sizes import (
     Size,
     all_known,
@@ -20,6 +20,9 @@ from tilewright.relay.frontend.common.sizes import (
 )
 from tilewright.relay.frontend.tensorflow.ops.windows import image_layout
 from tilewright.relay.frontend.tensorflow.registry import converter
+
+MOST_SIZES: Final = 8
+"""Longer vectors of integers that only the program knows are not shapes."""
 
 
 @converter("Shape", "SHAPE")
@@ -115,13 +118,28 @@ def unpack(node: GraphNode, data: Expr) -> list[Expr]:
     return [relay.squeeze(part, axis=[axis]) for part in relay.split(data, count, axis)]
 
 
+def _are_sizes(node: GraphNode, parts: list[Expr]) -> bool:
+    """True of short vectors of integers, as shapes are."""
+    if node.rank(parts[0]) != 1 or node.dtype(parts[0]) not in ("int32", "int64"):
+        return False
+    extents = [node.shape(part)[0] for part in parts]
+    return (
+        all(extent is not None for extent in extents) and sum(extent or 0 for extent in extents) <= MOST_SIZES
+    )
+
+
 def joined(node: GraphNode, parts: list[Expr], axis: int) -> Expr:
     """Tensors one after the other along an axis."""
     found = [node.followed(part) for part in parts]
     if node.rank(parts[0]) == 1 and all(one is not None for one in found):
         whole: list[Size] = [item for one in found if one is not None for item in one]
-        if len(whole) <= 64:
+        if len(whole) <= LONGEST_VECTOR:
             return node.of_elements(whole, node.dtype(parts[0]))
+    if _are_sizes(node, parts) and any(one is not None for one in found):
+        # Known sizes stay known beside those that only the program knows.
+        return node.of_elements(
+            [item for part in parts for item in node.elements(part)], node.dtype(parts[0])
+        )
     return parts[0] if len(parts) == 1 else relay.concatenate(parts, axis)
 
 
