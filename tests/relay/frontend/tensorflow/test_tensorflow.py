@@ -221,7 +221,152 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (floats(4, 5),),
     ),
     "cross products": (lambda a, b: tf.linalg.cross(a, b), (floats(4, 3), floats(4, 3))),
+    "patches": (
+        lambda x: (
+            tf.image.extract_patches(x, [1, 3, 2, 1], [1, 2, 1, 1], [1, 1, 2, 1], "SAME"),
+            tf.image.extract_patches(x, [1, 2, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID"),
+        ),
+        (floats(2, 7, 8, 3),),
+    ),
+    "rounded numbers": (
+        lambda x: (
+            tf.quantization.fake_quant_with_min_max_args(x, -2, 2),
+            tf.quantization.fake_quant_with_min_max_vars(x, -1.0, 2.0, narrow_range=True),
+            tf.quantization.fake_quant_with_min_max_vars_per_channel(x, [-1.0] * 4, [1.0, 2, 3, 4]),
+            tf.quantization.quantize_and_dequantize_v2(x, -1.0, 1.0, range_given=True),
+            tf.quantization.quantize_and_dequantize_v2(x, 0.0, 0.0, signed_input=False),
+        ),
+        (floats(3, 4),),
+    ),
+    "colours": (
+        lambda x: (
+            tf.image.adjust_contrast(x, 1.5), tf.image.adjust_hue(x, 0.1), tf.image.adjust_saturation(x, 0.4),
+            tf.image.rgb_to_hsv(x), tf.image.hsv_to_rgb(x),
+        ),
+        (RANDOM.random((1, 4, 4, 3)).astype("float32"),),
+    ),
+    "diagonals": (
+        lambda x: (
+            tf.linalg.diag(x, k=1), tf.linalg.diag(x, k=-2, num_rows=7, padding_value=2.0),
+            tf.linalg.diag_part(x, k=-1), tf.linalg.tensor_diag(x[0, 0]),
+            tf.linalg.tensor_diag_part(tf.linalg.tensor_diag(x[0, 0])), tf.linalg.band_part(x, 1, 0),
+        ),
+        (floats(2, 3, 4),),
+    ),
+    "blocks and pools": (
+        lambda x: (
+            tf.raw_ops.SpaceToBatch(input=x, paddings=[[0, 0], [1, 0]], block_size=2),
+            tf.raw_ops.BatchToSpace(input=tf.tile(x, [2, 1, 1, 1]), crops=[[0, 0], [1, 0]], block_size=2),
+            tf.raw_ops.MaxPoolV2(input=x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME"),
+        ),
+        (floats(2, 4, 5, 2),),
+    ),
+    "matrices": (
+        lambda x, b: (
+            tf.linalg.inv(x), tf.linalg.det(x), tf.linalg.cholesky(tf.matmul(x[0, 0], x[0, 0], transpose_b=True)),
+            tf.linalg.solve(x, b), tf.linalg.triangular_solve(x, b), tf.linalg.triangular_solve(x, b, lower=False),
+            tf.linalg.triangular_solve(x, b, adjoint=True),
+        ),
+        (floats(1, 2, 3, 3) + 4 * np.eye(3, dtype="float32"), floats(1, 2, 3, 2)),
+    ),
 }  # fmt: skip
+
+
+def recurrent_weights(*shape: int) -> Any:
+    """A weight that is the same in every trace."""
+    return tf.constant(np.random.default_rng(3).standard_normal(shape).astype("float32"))
+
+
+@pytest.mark.parametrize("name", ["BlockLSTM", "BlockLSTMV2", "LSTMBlockCell"])
+def test_blocks_of_a_recurrent_network(name: str) -> None:
+    """A step, and a sequence of which only the first steps count, with peepholes."""
+    peepholes = {f"wc{letter}": recurrent_weights(4) for letter in "ifo"}
+    if name == "LSTMBlockCell":
+        arguments: dict[str, Any] = {"forget_bias": 0.5, "cell_clip": 0.4}
+    else:
+        arguments = {"seq_len_max": tf.constant(4, tf.int64)}
+    shape = (2, 3) if name == "LSTMBlockCell" else (5, 2, 3)
+
+    def network(x: Any, output: Any, state: Any) -> Any:
+        weight, bias = recurrent_weights(7, 16), recurrent_weights(16)
+        operator = getattr(tf.raw_ops, name)
+        made = operator(
+            x=x, cs_prev=state, h_prev=output, w=weight, b=bias, use_peephole=True, **peepholes, **arguments
+        )
+        return made.h if name == "LSTMBlockCell" else made.h[:4]
+
+    check(network, floats(*shape), floats(2, 4), floats(2, 4), version_1=False)
+
+
+def test_a_block_of_a_gated_unit() -> None:
+    """One step; the update gate keeps what was there."""
+
+    def network(x: Any, output: Any) -> Any:
+        return tf.raw_ops.GRUBlockCell(
+            x=x,
+            h_prev=output,
+            w_ru=recurrent_weights(7, 8),
+            w_c=recurrent_weights(7, 4),
+            b_ru=recurrent_weights(8),
+            b_c=recurrent_weights(4),
+        )
+
+    check(network, floats(2, 3), floats(2, 4), version_1=False)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 5, -1])
+def test_cases(number: int) -> None:
+    """One of several branches by its number; the last one for a number that there is not."""
+
+    def chosen(index: Any, x: Any) -> Any:
+        return tf.switch_case(
+            index,
+            [lambda: tf.ones([2]), lambda: x * 2, lambda: tf.cond(x[0] > 0, lambda: x + 1, lambda: x - 1)],
+        )
+
+    check(chosen, np.asarray(number, "int32"), floats(2), version_1=False)
+
+
+def test_padding_of_open_sizes() -> None:
+    """Padding SAME with steps, amounts of padding, and sizes of images that only the program knows."""
+    weight = tf.constant(FILTER)
+
+    def network(x: Any) -> Any:
+        return (
+            tf.nn.conv2d(x, weight, 2, "SAME"),
+            tf.nn.conv2d(x, weight, [1, 3, 1, 1], "SAME", dilations=1),
+            tf.nn.depthwise_conv2d(x, weight[..., :2], [1, 2, 2, 1], "SAME"),
+            tf.nn.max_pool2d(x, 3, 2, "SAME"),
+            tf.pad(x[:, :, 0, 0], [[0, 0], [0, 12 - tf.shape(x)[1]]]),
+            tf.image.resize(x, tf.shape(x)[1:3] * 2),
+            tf.linalg.band_part(x[..., 0], -1, 0),
+        )
+
+    made = tf.function(network).get_concrete_function(tf.TensorSpec((None, None, None, 4), name="x"))
+    module, params = relay.frontend.from_tensorflow(made)
+    for shape in ((1, 9, 8, 4), (2, 6, 11, 4)):
+        data = -np.abs(floats(*shape))
+        for found, expected in zip(run(module, params, data), made(tf.constant(data)), strict=True):
+            np.testing.assert_allclose(found, expected.numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("is_constant", [True, False])
+def test_a_file_that_the_model_decodes(is_constant: bool) -> None:
+    """The decoded image is the input, where its shape is given for the file."""
+    graph = tf.Graph()
+    with graph.as_default():
+        name = "DecodeJpeg/contents"
+        file = (
+            tf.constant(b"", name=name) if is_constant else tf.compat.v1.placeholder(tf.string, [], name=name)
+        )
+        image = tf.cast(tf.io.decode_jpeg(file, channels=3), tf.float32)
+        scaled = tf.multiply(image - 128.0, 0.5, name="scaled")
+    proto, data = graph.as_graph_def(), RANDOM.integers(0, 255, (4, 5, 3)).astype("uint8")
+    module, params = relay.frontend.from_tensorflow(proto, shape={name: data.shape}, outputs=[scaled.name])
+    assert [one.name_hint for one in module["main"].params] == [name]
+    np.testing.assert_array_equal(run(module, params, data)[0], (data - np.float32(128)) * 0.5)
+    with pytest.raises(ModelError, match="decoded"):
+        relay.frontend.from_tensorflow(proto, outputs=[scaled.name])
 
 
 @pytest.mark.parametrize("name", list(OPERATORS))

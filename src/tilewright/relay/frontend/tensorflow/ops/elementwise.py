@@ -396,7 +396,7 @@ def bitcast(node: GraphNode, data: Expr) -> Expr:
 
 @converter(
     "Identity", "Snapshot", "StopGradient", "PreventGradient", "CheckNumerics", "PlaceholderWithDefault",
-    "EnsureShape", "ReadVariableOp", "DeepCopy",
+    "EnsureShape", "ReadVariableOp", "DeepCopy", "GuaranteeConst", "Print",
 )  # fmt: skip
 def identity(node: GraphNode, data: Expr, *more: Expr) -> Expr:
     """The same tensor."""
