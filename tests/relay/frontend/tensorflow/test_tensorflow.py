@@ -11,6 +11,7 @@ import pytest
 from tests.relay.frontend.interpreting import interpreted
 
 from tilewright import relay
+from tilewright.compat.tensorflow_parser import TFParser
 from tilewright.driver import tvmc
 from tilewright.relay.frontend.common import UnsupportedOperators
 from tilewright.support.errors import ModelError
@@ -486,3 +487,15 @@ def test_bad_files(content: bytes, message: str, tmp_path: Path) -> None:
         relay.frontend.from_tensorflow(str(path))
     with pytest.raises(ModelError, match="without a saved_model.pb"):
         relay.frontend.from_tensorflow(str(tmp_path))
+
+
+def test_the_reader_of_tvm(tmp_path: Path) -> None:
+    """``TFParser`` gives the graph of a file; with outputs, only the nodes that these depend on."""
+    graph, _ = frozen_v1(lambda x: (tf.nn.relu(x, name="kept"), tf.exp(x, name="left_out")), floats(2))
+    path = tmp_path / "graph.pb"
+    path.write_bytes(graph.SerializeToString())
+    assert TFParser(str(path)).parse() == graph
+    parsed = TFParser(str(path), outputs=["kept:0"]).parse()
+    assert [node.name for node in parsed.node] == ["in0", "kept"]
+    data = floats(2)
+    np.testing.assert_array_equal(run(*relay.frontend.from_tensorflow(parsed), data)[0], np.maximum(data, 0))
