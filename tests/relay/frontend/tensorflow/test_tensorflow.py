@@ -222,6 +222,12 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (floats(4, 5),),
     ),
     "cross products": (lambda a, b: tf.linalg.cross(a, b), (floats(4, 3), floats(4, 3))),
+    "statistics of a batch": (
+        lambda x: tf.raw_ops.FusedBatchNormV3(
+            x=x, scale=[1.0, 2.0], offset=[3.0, 4.0], mean=tf.zeros([0]), variance=tf.zeros([0]), is_training=True
+        )[:5],
+        (floats(2, 3, 4, 2),),
+    ),
     "patches": (
         lambda x: (
             tf.image.extract_patches(x, [1, 3, 2, 1], [1, 2, 1, 1], [1, 1, 2, 1], "SAME"),
