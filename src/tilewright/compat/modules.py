@@ -130,6 +130,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     "relay.frontend.change_datatype": {"compat.change_datatype": "ChangeDatatype"},
     "relay.frontend.mxnet_qnn_op_utils": {"compat.mxnet_quantization": "*"},
     "relay.frontend.tensorflow2": {"relay.frontend.tensorflow": "from_tensorflow"},
+    "relay.frontend.tensorflow_parser": {"compat.tensorflow_parser": "TFParser"},
     "relay.frontend.paddlepaddle": {"relay.frontend.paddle": "from_paddle"},
     "relay.frontend.pytorch": {
         "compat.torch": "PyTorchOpConverter convert_params get_attr_chains get_use_chains",

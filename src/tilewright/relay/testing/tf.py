@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import re
+from pathlib import Path
+from typing import Any, Final
 
 from tilewright.relay.frontend.tensorflow.package import tensorflow_package
 from tilewright.runtime.ndarray import NDArray
+
+_CLASS: Final = re.compile(r'target_class:\s*(\d+)\s+target_class_string:\s*"([^"]+)"')
+"""A class of a label map, and the name of its synset."""
 
 
 def convert_to_list(x: Any) -> list[Any]:
@@ -35,3 +41,32 @@ def vmobj_to_list(o: Any) -> list[Any]:
     if isinstance(o, NDArray):
         return [o.numpy()]
     return [one for part in o for one in vmobj_to_list(part)]
+
+
+class NodeLookup:
+    """The words for the classes of a model of ImageNet, from the files that come with TensorFlow's Inception.
+
+    One maps classes to names of synsets (``target_class``, ``target_class_string``), the other these to words, a line
+    each, behind a tab.
+    """
+
+    def __init__(
+        self,
+        label_lookup_path: str | os.PathLike[str],
+        uid_lookup_path: str | os.PathLike[str],
+    ) -> None:
+        self.node_lookup = self.load(label_lookup_path, uid_lookup_path)
+
+    def load(
+        self, label_lookup_path: str | os.PathLike[str], uid_lookup_path: str | os.PathLike[str]
+    ) -> dict[int, str]:
+        """The words by class."""
+        lines = Path(uid_lookup_path).read_text(encoding="utf-8").splitlines()
+        pairs = (line.split("\t", 1) for line in lines if "\t" in line)
+        words = {name.strip(): word.strip() for name, word in pairs}
+        labels = Path(label_lookup_path).read_text(encoding="utf-8")
+        return {int(number): words[name] for number, name in _CLASS.findall(labels) if name in words}
+
+    def id_to_string(self, node_id: int) -> str:
+        """The words for a class; nothing for one that has none."""
+        return self.node_lookup.get(node_id, "")

@@ -162,6 +162,18 @@ def test_a_subclass_is_traced() -> None:
     np.testing.assert_allclose(found[0], expected_of(model, data)[0], rtol=1e-5)
 
 
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="layers are traced by TensorFlow")
+def test_traced_images_have_their_channels_first() -> None:
+    """Of a model with a layer that TensorFlow traces, the layout is that of any other model."""
+    model = keras.Sequential(
+        [layers.Input((6, 5, 3), name="image"), layers.Resizing(4, 7), layers.Conv2D(2, 3)]
+    )
+    data = floats(2, 6, 5, 3)
+    module, params = relay.frontend.from_keras(model, {"image": (2, 3, 6, 5)})
+    (made,) = run(module, params, data.transpose(0, 3, 1, 2))
+    np.testing.assert_allclose(made.transpose(0, 2, 3, 1), expected_of(model, data)[0], rtol=1e-4, atol=1e-5)
+
+
 def test_what_layers_do_in_training_or_with_masks_is_not_left_out() -> None:
     """A mask, a layer that always trains and an activation of one's own are named, unless TensorFlow traces them."""
     keras.utils.set_random_seed(1)

@@ -205,8 +205,8 @@ def _options(op: Op) -> Fields:
             found[number] = Number("int8", int(value == "VALID"))
         elif kind == "type":
             found[number] = Number("int8", TENSOR_TYPES.index(value))
-        elif kind == "int32s":
-            found[number] = np.asarray(value, "int32")
+        elif kind in ("int32s", "float32s"):
+            found[number] = np.asarray(value, kind.removesuffix("s"))
         else:
             found[number] = Number(kind, value)
     return found

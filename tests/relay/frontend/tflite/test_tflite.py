@@ -87,6 +87,49 @@ def test_a_depthwise_convolution_multiplies_channels() -> None:
     np.testing.assert_allclose(made, np.repeat(data, 2, axis=3) * weight[0, 0, 0], rtol=1e-5)
 
 
+def test_a_transposed_convolution_of_volumes_has_a_bias() -> None:
+    """The sizes of the result come first, then the kernel, the data, and a number for each channel."""
+    data, weight, bias = floats(1, 1, 2, 2, 1), floats(1, 2, 2, 3, 1), floats(3)
+    tensors = [held("s", np.asarray([1, 1, 4, 4, 3], "int32")), held("w", weight), T("x", data.shape)]
+    steps = {"padding": "VALID", "stride_d": 1, "stride_w": 2, "stride_h": 2}
+    op = Op("CONV_3D_TRANSPOSE", ["s", "w", "x", "b"], ["y"], steps)
+    tensors += [held("b", bias), T("y", (1, 1, 4, 4, 3))]
+    expected = np.einsum("ij,klc->ikjlc", data[0, 0, ..., 0], weight[0, ..., 0]).reshape(1, 1, 4, 4, 3) + bias
+    (made,) = run(model(Graph(tensors, [op], ["x"], ["y"])), data)
+    np.testing.assert_allclose(made, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("SUM", [[5, 7], [0, 0], [5, 6]]),
+        ("PROD", [[4, 10], [1, 1], [5, 6]]),
+        ("MAX", [[4, 5], [np.finfo("float32").min] * 2, [5, 6]]),
+        ("MIN", [[1, 2], [np.finfo("float32").max] * 2, [5, 6]]),
+    ],
+)
+def test_unsorted_segments(name: str, expected: Any) -> None:
+    """Rows joined by segment; one without rows has the number with which joining begins."""
+    data, segments = np.asarray([[1, 2], [5, 6], [4, 5]], "float32"), np.asarray([0, 2, 0], "int32")
+    tensors = {"x": data, "s": segments}
+    (made,) = single(f"UNSORTED_SEGMENT_{name}", tensors, (3, 2), held("n", np.asarray(3, "int32")))
+    np.testing.assert_array_equal(made, np.asarray(expected, "float32"))
+
+
+def test_boundaries_are_an_option() -> None:
+    """An element equal to a boundary is above it."""
+    data = np.asarray([-2.0, -1.0, 0.3, 7.0], "float32")
+    (made,) = single("BUCKETIZE", {"x": data}, (4,), dtype="int32", boundaries=[-1.0, 0.5, 1.0])
+    np.testing.assert_array_equal(made, [0, 1, 1, 3])
+
+
+def test_the_bits_of_numbers() -> None:
+    """The type is that of the output: there is no option."""
+    data = floats(2, 3)
+    (made,) = single("BITCAST", {"x": data}, (2, 3), dtype="int32")
+    np.testing.assert_array_equal(made, data.view("int32"))
+
+
 def test_a_fully_connected_layer_keeps_leading_axes() -> None:
     """Rows of more than two dimensions stay apart where the option says so."""
     data, weight = floats(2, 3, 4), floats(5, 4)
@@ -208,6 +251,21 @@ def test_a_quantised_convolution(per_channel: bool) -> None:
     assert np.abs(made.astype(int) - expected.astype(int)).max() <= 1
     assert (made == expected).mean() > 0.95 and len(np.unique(expected)) > 10
     assert "qnn.conv2d" in relay.frontend.from_tflite(content)[0].astext()
+
+
+def test_a_layer_of_words_has_a_bias_of_64_bits() -> None:
+    """Activations of int16 with weights of int8: the bias has the product of both scales."""
+    data, weight = np.asarray([[1000, -2000, 300]], "int16"), np.asarray([[10, 20, -30], [5, 0, 7]], "int8")
+    bias, scales = np.asarray([40000, -90000], "int64"), np.asarray([0.01, 0.02], "float32")
+    tensors = [
+        T("x", data.shape, "int16", scale=0.001),
+        held("w", weight, scale=scales),
+        held("b", bias, scale=0.001 * scales),
+        T("y", (1, 2), "int16", scale=0.0005),
+    ]
+    content = model(Graph(tensors, [Op("FULLY_CONNECTED", ["x", "w", "b"], ["y"])], ["x"], ["y"]))
+    sums = data.astype(int) @ weight.T.astype(int) + bias
+    np.testing.assert_array_equal(run(content, data)[0], np.round(sums * 0.001 * scales / 0.0005))
 
 
 def test_halves_of_byte_layers_round_to_even() -> None:

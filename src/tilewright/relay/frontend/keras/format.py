@@ -9,7 +9,8 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay import transpose
-from tilewright.relay.expr import Var
+from tilewright.relay.expr import Tuple, Var
+from tilewright.relay.expr_functor import substitute
 from tilewright.relay.frontend.common import Unsupported, check_input_names, input_type
 from tilewright.relay.frontend.common.finishing import finished
 from tilewright.relay.frontend.common.graph_node import Scope
@@ -19,7 +20,8 @@ from tilewright.relay.frontend.keras.package import keras_package
 from tilewright.relay.frontend.registry import Frontend, Imported
 from tilewright.relay.frontend.tensorflow.format import converted
 from tilewright.relay.frontend.tensorflow.reading import frozen_function
-from tilewright.relay.infer import type_of
+from tilewright.relay.function import Function
+from tilewright.relay.infer import infer_module, type_of
 from tilewright.relay.transform import ConvertLayout
 from tilewright.support.errors import ModelError
 from tilewright.support.recursion import recursion_room
@@ -49,7 +51,7 @@ def from_keras(
     missing = list_unsupported(model)
     with recursion_room():
         if missing:
-            module, params = _traced(model, dict(shape or {}), missing)
+            module, params = _traced(model, dict(shape or {}), missing, layout)
         else:
             module, params = _converted(model, dict(shape or {}), layout)
     if layout == "NCHW":
@@ -87,9 +89,9 @@ def _channels_first(scope: Scope, data: Any) -> Any:
 
 
 def _traced(
-    model: Any, shapes: Mapping[str, Any], missing: Sequence[Unsupported]
+    model: Any, shapes: Mapping[str, Any], missing: Sequence[Unsupported], layout: str
 ) -> tuple[IRModule, dict[str, Any]]:
-    """A model through TensorFlow's graph of it; inputs and outputs stay in the model's own layout."""
+    """A model through TensorFlow's graph of it."""
     keras = keras_package()
     if keras.backend.backend() != "tensorflow":
         require_supported(missing)
@@ -100,6 +102,8 @@ def _traced(
         )
     import tensorflow
 
+    if layout == "NCHW":
+        shapes = {name: _channels_last_shape(size) for name, size in shapes.items()}
     if getattr(model, "inputs", None):
         specs = [
             tensorflow.TensorSpec(
@@ -118,7 +122,39 @@ def _traced(
     def run(*inputs: Any) -> Any:
         return model(inputs[0] if len(inputs) == 1 else list(inputs), training=False)
 
-    return converted(frozen_function(tensorflow.function(run).get_concrete_function(*specs)), {})
+    function = tensorflow.function(run).get_concrete_function(*specs)
+    module, params = converted(frozen_function(function), {})
+    return (_turned(module, params), params) if layout == "NCHW" else (module, params)
+
+
+def _channels_last_shape(shape: Any) -> list[Any]:
+    sizes = list(shape)
+    return [sizes[0], sizes[2], sizes[3], sizes[1]] if len(sizes) == 4 else sizes
+
+
+def _turned(module: IRModule, params: Mapping[str, Any]) -> IRModule:
+    """The module with images whose channels come first."""
+    main = module["main"]
+    assert isinstance(main, Function)
+    turned: dict[Var, RelayExpr] = {}
+    taken: list[Var] = []
+    for variable in main.params:
+        kind = variable.type_annotation
+        if variable.name_hint in params or not isinstance(kind, TensorType) or len(kind.shape) != 4:
+            taken.append(variable)
+            continue
+        sizes = [kind.shape[place] for place in (0, 3, 1, 2)]
+        taken.append(Var(variable.name_hint, TensorType(sizes, kind.dtype)))
+        turned[variable] = transpose(taken[-1], [0, 2, 3, 1])
+    outputs = main.body.fields if isinstance(main.body, Tuple) else [main.body]
+    kinds = [type_of(one, module) for one in outputs]
+    made = [
+        transpose(one, [0, 3, 1, 2]) if isinstance(kind, TensorType) and len(kind.shape) == 4 else one
+        for one, kind in zip(outputs, kinds, strict=True)
+    ]
+    body = Tuple(made) if isinstance(main.body, Tuple) else made[0]
+    module["main"] = Function(taken, substitute(body, turned), attrs=main.attrs)
+    return infer_module(module)
 
 
 def load(path: str, shape: Mapping[str, Any] | None = None, **options: Any) -> Imported:

@@ -67,7 +67,7 @@ def array_of(proto: Any, name: str) -> np.ndarray[Any, Any]:
     if dtype in _OTHERS.values():
         raise ModelError(
             f"the constant {name!r} is of the type {dtype}, which is not supported: strings and vocabularies have to "
-            "be looked up before the model runs"
+            "be looked up, and images decoded, before the model runs (give the shape of the image for a file of one)"
         )
     made: np.ndarray[Any, Any] = tensorflow_package().make_ndarray(proto)
     return made

@@ -12,7 +12,7 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
-from tilewright.relay.frontend.common.sizes import as_scalar, broadcast_to
+from tilewright.relay.frontend.common.sizes import Size, all_known, as_scalar, broadcast_to, sizes_of
 from tilewright.relay.frontend.tensorflow.values import PendingList
 from tilewright.relay.function import Function
 from tilewright.relay.infer import type_of
@@ -89,18 +89,41 @@ def _started(
     ]
     results = list(body(list(variables)))
     made = list(initial)
+    sizes = _element_sizes(node, results, pending, initial, body)
     for place in pending:
-        result, value = results[place], initial[place]
-        if isinstance(result, RelayExpr) and isinstance(value, PendingList):
-            shape = node.static_shape(result, "a list")[1:]
+        value = initial[place]
+        if place in sizes and isinstance(value, PendingList):
             count = as_scalar(value.count)
             zero = node.constant(0, value.dtype)
+            shape = sizes[place]
             made[place] = (
                 relay.full(zero, (value.count, *shape), value.dtype)
-                if isinstance(value.count, int)
-                else broadcast_to(node, zero, [count, *shape])
+                if isinstance(value.count, int) and all_known(shape)
+                else broadcast_to(
+                    node, zero, [value.count if isinstance(value.count, int) else count, *shape]
+                )
             )
     return made
+
+
+def _element_sizes(
+    node: GraphNode,
+    results: Sequence[Any],
+    pending: Sequence[int],
+    initial: Sequence[Any],
+    body: Callable[[list[Any]], Sequence[Any]],
+) -> dict[int, list[Size]]:
+    """The sizes of the elements of lists as the body writes them. Those that the program computes are those which the
+    first round writes."""
+    found = {
+        place: sizes_of(node, results[place])[1:]
+        for place in pending
+        if isinstance(results[place], RelayExpr)
+    }
+    if all(all_known(sizes) for sizes in found.values()):
+        return found
+    first = list(body(list(initial)))
+    return {place: sizes_of(node, first[place])[1:] for place in found}
 
 
 def _looped_without(

@@ -34,11 +34,12 @@ def from_tensorflow(
     """A module and its parameters from a TensorFlow model: a frozen ``GraphDef`` or its file, a SavedModel's folder, or
     a concrete function.
 
-    ``shape`` gives the shapes of inputs by name, and wins over what the graph says. ``outputs`` names nodes, or outputs
-    of nodes ("split:1"); without it, they are the model's own, or the last node. With ``layout="NCHW"`` convolutions
-    and pooling are turned to that layout once, here; else the model keeps its layout and the compiler chooses.
-    ``convert_config["signature"]`` picks a signature of a SavedModel. A model that cannot be converted raises one error
-    that names all that is missing.
+    ``shape`` gives the shapes of inputs by name, and wins over what the graph says. With the shape of an image for the
+    file that a model decodes ("DecodeJpeg/contents"), the decoded image, in uint8, is the input instead. ``outputs``
+    names nodes, or outputs of nodes ("split:1"); without it, they are the model's own, or the last node. With
+    ``layout="NCHW"`` convolutions and pooling are turned to that layout once, here; else the model keeps its layout and
+    the compiler chooses. ``convert_config["signature"]`` picks a signature of a SavedModel. A model that cannot be
+    converted raises one error that names all that is missing.
     """
     if layout not in (None, "NHWC", "NCHW"):
         raise ModelError(f"the layout is NHWC or NCHW, not {layout!r}")

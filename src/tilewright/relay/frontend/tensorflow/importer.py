@@ -28,8 +28,8 @@ assert _converters  # importing it registers the converters
 
 PLACEHOLDERS: Final = ("Placeholder", "PlaceholderV2")
 STRUCTURE: Final = frozenset(
-    {"Const", "NoOp", "Assert", "Switch", "RefSwitch", "Merge", "RefMerge", "Enter", "RefEnter", "Exit", "RefExit",
-     "NextIteration", "RefNextIteration", "LoopCond", "_Arg", "_Retval", *PLACEHOLDERS}
+    {"Const", "NoOp", "Assert", "Switch", "RefSwitch", "_SwitchN", "Merge", "RefMerge", "Enter", "RefEnter", "Exit",
+     "RefExit", "NextIteration", "RefNextIteration", "LoopCond", "_Arg", "_Retval", *PLACEHOLDERS}
 )  # fmt: skip
 """Operators that the importer itself takes care of."""
 
@@ -93,7 +93,11 @@ class GraphImporter:
             return []
         # A constant inside a condition waits for a copy of the condition, which tells on which side it is.
         waits = [one[1:] for one in node.input if one.startswith("^")]
-        sides = [one for one in waits if one in self.nodes and self.nodes[one].op in ("Identity", "Switch")]
+        sides = [
+            one
+            for one in waits
+            if one in self.nodes and self.nodes[one].op in ("Identity", "Switch", "_SwitchN")
+        ]
         return [parsed(one, self).node for one in node.input if not one.startswith("^")] + sides
 
     # Conversion
@@ -110,8 +114,8 @@ class GraphImporter:
         references = [parsed(one, self) for one in data]
         inputs = [self.values[one.node][one.output] for one in references]
         with wrapped.conversion():
-            if node.op in ("Switch", "RefSwitch"):
-                self.values[node.name] = self.conditions.switched(node.name, references, inputs)
+            if node.op in ("Switch", "RefSwitch", "_SwitchN"):
+                self.values[node.name] = self.conditions.switched(wrapped, references, inputs)
                 return
             self.conditions.inherit(node.name, references, node.input)
             if node.op in ("Merge", "RefMerge"):
@@ -125,6 +129,8 @@ class GraphImporter:
 
     def _results(self, node: TensorFlowNode, inputs: list[Any]) -> list[Any]:
         if node.op_type in PLACEHOLDERS:
+            return [self._placeholder(node)]
+        if node.op_type == "Const" and node.name in self.shapes and node.attr("dtype") == "string":
             return [self._placeholder(node)]
         if node.op_type == "Const":
             return [self.scope.stored(node.name, array_of(node.attr("value"), node.name))]
@@ -146,10 +152,13 @@ class GraphImporter:
 
     def _placeholder(self, node: TensorFlowNode) -> Var:
         dtype = str(node.attr("dtype"))
+        if dtype == "string" and node.name in self.shapes:
+            # A file that the model decodes: the program's input is the image.
+            dtype = "uint8"
         if dtype in ("string", "resource", "variant"):
             raise node.fail(
-                f"the input is of the type {dtype}: strings have to be looked up, and variables frozen, before the "
-                "model is read"
+                f"the input is of the type {dtype}: strings have to be looked up, images decoded (give the shape of "
+                "the decoded image), and variables frozen, before the model is read"
             )
         shape = self.shapes.get(node.name, node.attr("shape", None))
         if shape is None:

@@ -16,6 +16,8 @@ class PendingList:
     count: Size
     dtype: str
     shape: tuple[int | None, ...] | None
+    grows: bool = False
+    """Whether writing behind the last element makes the list longer."""
 
     def known_shape(self) -> Sequence[int] | None:
         """The shape of an element, where all of it is known."""

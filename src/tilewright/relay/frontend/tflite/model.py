@@ -189,9 +189,9 @@ def _options(name: str, table: Table | None) -> dict[str, Any]:
             )
         elif kind == "type":
             found[option] = dtype_name(default if table is None else table.number(number, "int8", default))
-        elif kind == "int32s":
-            values = None if table is None else table.vector(number, "int32")
-            found[option] = None if values is None else [int(one) for one in values]
+        elif kind in ("int32s", "float32s"):
+            values = None if table is None else table.vector(number, kind.removesuffix("s"))
+            found[option] = None if values is None else values.tolist()
         elif kind == "text":
             found[option] = "" if table is None else table.text(number)
         else:

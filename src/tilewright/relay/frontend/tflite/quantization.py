@@ -12,7 +12,7 @@ from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.tflite.model import Quantization, Tensor
 from tilewright.relay.frontend.tflite.node import LiteNode
 
-_STORED: Final = ("uint8", "int8", "int16", "int32", "int4")
+_STORED: Final = ("uint8", "int8", "int16", "int32", "int64", "int4")
 
 
 def is_quantized(tensor: Tensor | None) -> bool:

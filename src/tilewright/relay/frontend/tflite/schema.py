@@ -79,6 +79,7 @@ _OPTIONS: Final = {
     "CALL_ONCE": "init_subgraph:int32",
     "BATCH_MATMUL": "adj_x:bool adj_y:bool asymmetric_quantize_inputs:bool",
     "CUMSUM": "exclusive:bool reverse:bool",
+    "BUCKETIZE": "boundaries:float32s",
     "GELU": "approximate:bool",
     "SVDF": "rank:int32 activation:act asymmetric_quantize_inputs:bool",
     "RNN": "activation:act asymmetric_quantize_inputs:bool",

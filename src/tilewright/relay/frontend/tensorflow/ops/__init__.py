@@ -1,18 +1,25 @@
 """Converters of operators, a file a family. Importing this registers them all."""
 
 from tilewright.relay.frontend.tensorflow.ops import (
+    colors,
     convolution,
+    counting,
     elementwise,
+    fake_quantization,
     functions,
     images,
+    linear_algebra,
     lists,
     matrices,
     normalization,
+    patches,
     pooling,
     random,
     recurrent,
     reduction,
+    segments,
     shape,
     slicing,
     sparse,
+    special,
 )

@@ -10,6 +10,7 @@ from tilewright.relay.frontend.tensorflow.ops.windows import (
     SPACE,
     Window,
     axes_of_space,
+    fitted_window,
     image_layout,
     same_padding,
     spatial,
@@ -74,7 +75,7 @@ def depthwise_kernel(node: GraphNode, weight: Expr, layout: str) -> tuple[Expr, 
 def conv2d(node: GraphNode, data: Expr, weight: Expr) -> Expr:
     """A convolution of images."""
     layout = image_layout(node)
-    window = window_of(node, data, layout, node.static_shape(weight, "the kernel")[:2])
+    data, window = fitted_window(node, data, layout, node.static_shape(weight, "the kernel")[:2])
     return convolved(node, data, weight, window, layout)
 
 
@@ -82,7 +83,7 @@ def conv2d(node: GraphNode, data: Expr, weight: Expr) -> Expr:
 def conv3d(node: GraphNode, data: Expr, weight: Expr) -> Expr:
     """A convolution of volumes."""
     layout = str(node.attr("data_format", "NDHWC"))
-    window = window_of(node, data, layout, node.static_shape(weight, "the kernel")[:3])
+    data, window = fitted_window(node, data, layout, node.static_shape(weight, "the kernel")[:3])
     return convolved(node, data, weight, window, layout)
 
 
@@ -91,7 +92,7 @@ def depthwise_conv2d(node: GraphNode, data: Expr, weight: Expr) -> Expr:
     """A convolution of each channel by kernels of its own."""
     layout = image_layout(node)
     shape = node.static_shape(weight, "the kernel")
-    window = window_of(node, data, layout, shape[:2])
+    data, window = fitted_window(node, data, layout, shape[:2])
     kernel, kernel_layout = depthwise_kernel(node, weight, layout)
     return relay.nn.conv2d(
         data,
@@ -186,7 +187,7 @@ def conv2d_backprop_input(node: GraphNode, sizes: Expr, weight: Expr, data: Expr
     return _backprop(node, sizes, weight, data, image_layout(node))
 
 
-@converter("Conv3DBackpropInputV2", "CONV_3D_TRANSPOSE")
+@converter("Conv3DBackpropInputV2")
 def conv3d_backprop_input(node: GraphNode, sizes: Expr, weight: Expr, data: Expr) -> Expr:
     """A transposed convolution of volumes."""
     return _backprop(node, sizes, weight, data, str(node.attr("data_format", "NDHWC")))

@@ -388,7 +388,7 @@ def cast(node: GraphNode, data: Expr) -> Expr:
     return data if node.dtype(data) == dtype else relay.cast(data, dtype)
 
 
-@converter("Bitcast", "BITCAST")
+@converter("Bitcast")
 def bitcast(node: GraphNode, data: Expr) -> Expr:
     """The same bits as another type of the same width."""
     return relay.reinterpret(data, str(node.attr("type")))
@@ -396,7 +396,7 @@ def bitcast(node: GraphNode, data: Expr) -> Expr:
 
 @converter(
     "Identity", "Snapshot", "StopGradient", "PreventGradient", "CheckNumerics", "PlaceholderWithDefault",
-    "EnsureShape", "ReadVariableOp", "DeepCopy",
+    "EnsureShape", "ReadVariableOp", "DeepCopy", "GuaranteeConst", "Print",
 )  # fmt: skip
 def identity(node: GraphNode, data: Expr, *more: Expr) -> Expr:
     """The same tensor."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from tilewright import relay
 from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.tensorflow.control_flow import branched, looped
 from tilewright.relay.frontend.tensorflow.registry import converter
@@ -24,6 +26,26 @@ def if_(node: TensorFlowNode, condition: Expr, *inputs: Any) -> list[Any]:
         condition,
         lambda: node.graph.call(str(node.attr("then_branch")), inputs),
         lambda: node.graph.call(str(node.attr("else_branch")), inputs),
+    )
+
+
+@converter("Case", "StatelessCase")
+def case(node: TensorFlowNode, index: Expr, *inputs: Any) -> list[Any]:
+    """The results of one of several functions, by its number; of the last one for any other number."""
+    names = [str(name) for name in node.attr("branches")]
+    return _chosen(node, index, names, 0, inputs)
+
+
+def _chosen(
+    node: TensorFlowNode, index: Expr, names: Sequence[str], first: int, inputs: Sequence[Any]
+) -> list[Any]:
+    if first == len(names) - 1:
+        return node.graph.call(names[first], inputs)
+    return branched(
+        node,
+        relay.equal(index, node.constant(first, index)),
+        lambda: node.graph.call(names[first], inputs),
+        lambda: _chosen(node, index, names, first + 1, inputs),
     )
 
 

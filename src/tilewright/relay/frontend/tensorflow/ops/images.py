@@ -9,6 +9,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import TupleGetItem, const
 from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
+from tilewright.relay.frontend.common.sizes import all_known, vector
 from tilewright.relay.frontend.tensorflow.registry import converter
 
 
@@ -17,6 +18,12 @@ def _sizes(node: GraphNode, size: Expr) -> Any:
     if all(isinstance(one, int) for one in known):
         return [int(one) for one in known]  # type: ignore[arg-type]
     raise node.needs_value(size, "the size")
+
+
+def _size(node: GraphNode, size: Expr) -> Any:
+    """Rows and columns: numbers, or what the program computes."""
+    known = node.elements(size, "the size")
+    return _sizes(node, size) if all_known(known) else vector(known)
 
 
 def _mode(node: GraphNode) -> str:
@@ -29,7 +36,7 @@ def _mode(node: GraphNode) -> str:
 def resize_bilinear(node: GraphNode, data: Expr, size: Expr) -> Expr:
     """Linear interpolation along rows and columns."""
     given = relay.cast(data, "float32") if node.dtype(data) != "float32" else data
-    return relay.image.resize2d(given, _sizes(node, size), "NHWC", "linear", _mode(node))
+    return relay.image.resize2d(given, _size(node, size), "NHWC", "linear", _mode(node))
 
 
 @converter("ResizeNearestNeighbor", "RESIZE_NEAREST_NEIGHBOR")
@@ -37,7 +44,7 @@ def resize_nearest(node: GraphNode, data: Expr, size: Expr) -> Expr:
     """The nearest pixel."""
     mode = _mode(node)
     rounding = {"align_corners": "round", "half_pixel": "round_prefer_ceil", "asymmetric": "floor"}[mode]
-    return relay.image.resize2d(data, _sizes(node, size), "NHWC", "nearest_neighbor", mode, rounding)
+    return relay.image.resize2d(data, _size(node, size), "NHWC", "nearest_neighbor", mode, rounding)
 
 
 @converter("ResizeBicubic")
@@ -46,13 +53,24 @@ def resize_bicubic(node: GraphNode, data: Expr, size: Expr) -> Expr:
     centres = bool(node.attr("half_pixel_centers", False))
     return relay.image.resize2d(
         data,
-        _sizes(node, size),
+        _size(node, size),
         "NHWC",
         "cubic",
         _mode(node),
         cubic_alpha=-0.5 if centres else -0.75,
         cubic_exclude=int(centres),
     )
+
+
+@converter("DecodeJpeg", "DecodePng", "DecodeBmp", "DecodeImage")
+def decode_image(node: GraphNode, image: Expr) -> Expr:
+    """The image as it is: the program's input is the decoded one."""
+    if node.rank(image) != 3:
+        raise node.fail(
+            "the shape that is given for the file has to be that of its image: rows, columns, channels"
+        )
+    dtype = str(node.attr("dtype", "uint8"))
+    return image if dtype == "uint8" else relay.cast(image, dtype)
 
 
 @converter("CropAndResize")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
-from tilewright.relay.frontend.common.sizes import reshaped, sizes_of
+from tilewright.relay.frontend.common.sizes import added, as_scalar, reshaped, sizes_of
 from tilewright.relay.frontend.tensorflow.ops.shape import filled
 from tilewright.relay.frontend.tensorflow.registry import converter
 from tilewright.relay.frontend.tensorflow.values import PendingList
@@ -43,10 +44,26 @@ def _declared_shape(node: GraphNode, shape: Expr) -> tuple[int | None, ...] | No
     return tuple(None if int(size) < 0 else int(size) for size in value)
 
 
-def _written(node: GraphNode, items: Any, index: Expr, value: Expr) -> Expr:
+def _written(node: GraphNode, items: Any, index: Expr, value: Expr, grows: bool = False) -> Expr:
     whole = started(node, items, sizes_of(node, value))
+    whole = _grown(node, whole, index) if grows else whole
     place = relay.reshape(relay.cast(index, "int64"), (1, 1))
     return relay.scatter_nd(whole, place, relay.expand_dims(value, 0), "update")
+
+
+def _grown(node: GraphNode, whole: Expr, index: Expr) -> Expr:
+    """A list that has an element at an index: zeros are added to one that is too short."""
+    count, *element = sizes_of(node, whole)
+    place = node.elements(index, "the index")[0]
+    zero = node.constant(0, whole)
+    if isinstance(count, int) and isinstance(place, int):
+        more: Any = place + 1 - count
+        if more <= 0:
+            return whole
+    else:
+        missing = relay.subtract(added(place, 1), as_scalar(count))  # type: ignore[arg-type]
+        more = relay.maximum(missing, const(0, "int64"))
+    return relay.concatenate([whole, filled(node, [more, *element], zero)], axis=0)
 
 
 # TensorArray: a handle, and a flow that carries the elements
@@ -56,13 +73,15 @@ def _written(node: GraphNode, items: Any, index: Expr, value: Expr) -> Expr:
 def tensor_array(node: GraphNode, size: Expr) -> list[Any]:
     """A new list."""
     made = _pending(node, size, node.attr("element_shape", None), str(node.attr("dtype")))
+    made = replace(made, grows=bool(node.attr("dynamic_size", False)))
     return [made, made]
 
 
 @converter("TensorArrayWriteV3")
 def tensor_array_write(node: GraphNode, handle: Any, index: Expr, value: Expr, flow: Any) -> Expr:
     """A list with an element replaced."""
-    return _written(node, flow, index, value)
+    grows = handle.grows if isinstance(handle, PendingList) else False
+    return _written(node, flow, index, value, grows)
 
 
 @converter("TensorArrayReadV3")
@@ -111,6 +130,10 @@ def tensor_array_concat(node: GraphNode, handle: Any, flow: Any) -> list[Expr]:
 @converter("TensorArraySplitV3")
 def tensor_array_split(node: GraphNode, handle: Any, value: Expr, lengths: Expr, flow: Any) -> Expr:
     """A list of parts of equal length."""
+    return _split(node, value, lengths)
+
+
+def _split(node: GraphNode, value: Expr, lengths: Expr) -> Expr:
     parts = node.ints(lengths, "the lengths")
     if len(set(parts)) != 1:
         raise node.fail("parts of different lengths are not supported")
@@ -144,10 +167,16 @@ def tensor_list_from_tensor(node: GraphNode, value: Expr, shape: Expr) -> Expr:
     return value
 
 
+@converter("TensorListSplit")
+def tensor_list_split(node: GraphNode, value: Expr, shape: Expr, lengths: Expr) -> Expr:
+    """A list of parts of equal length."""
+    return _split(node, value, lengths)
+
+
 @converter("TensorListSetItem")
 def tensor_list_set_item(node: GraphNode, items: Any, index: Expr, value: Expr) -> Expr:
     """A list with an element replaced."""
-    return _written(node, items, index, value)
+    return _written(node, items, index, value, bool(node.attr("resize_if_index_out_of_bounds", False)))
 
 
 @converter("TensorListGetItem")

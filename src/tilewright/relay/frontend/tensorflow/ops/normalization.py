@@ -6,6 +6,7 @@ from typing import Any
 
 from tilewright import relay
 from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
+from tilewright.relay.frontend.common.sizes import as_scalar, multiplied, sizes_of
 from tilewright.relay.frontend.tensorflow.ops.windows import image_layout
 from tilewright.relay.frontend.tensorflow.registry import converter
 
@@ -35,9 +36,20 @@ def fused_batch_norm(
         axes = [place for place in range(node.rank(data)) if place != axis]
         mean = relay.mean(given, axis=axes)
         variance = relay.variance(given, axis=axes)
+        running = _unbiased(node, variance, given, axes)
+    else:
+        running = variance
     made: Any = relay.nn.batch_norm(given, scale, offset, mean, variance, axis=axis, epsilon=epsilon)[0]
     made = made if dtype == node.dtype(scale) else relay.cast(made, dtype)
-    return [made, mean, variance, mean, variance, mean]
+    return [made, mean, running, mean, variance, mean]
+
+
+def _unbiased(node: GraphNode, variance: Expr, data: Expr, axes: list[int]) -> Expr:
+    """The variance of what the batch was drawn from, which training averages."""
+    sizes = sizes_of(node, data)
+    count = relay.cast(as_scalar(multiplied([sizes[axis] for axis in axes])), node.dtype(variance))
+    one = node.constant(1, variance)
+    return relay.multiply(variance, relay.divide(count, relay.maximum(relay.subtract(count, one), one)))
 
 
 @converter("BatchNormWithGlobalNormalization")

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from tilewright import relay
 from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
-from tilewright.relay.frontend.tensorflow.ops.windows import image_layout, spatial, window_of
+from tilewright.relay.frontend.tensorflow.ops.segments import neutral
+from tilewright.relay.frontend.tensorflow.ops.windows import fitted_window, image_layout, spatial, window_of
 from tilewright.relay.frontend.tensorflow.registry import converter
 
 _MAXIMUM: Final = {1: relay.nn.max_pool1d, 2: relay.nn.max_pool2d, 3: relay.nn.max_pool3d}
@@ -15,7 +16,9 @@ _AVERAGE: Final = {1: relay.nn.avg_pool1d, 2: relay.nn.avg_pool2d, 3: relay.nn.a
 
 def max_pooled(node: GraphNode, data: Expr, layout: str) -> Expr:
     """The greatest element of each window, whose size is the attribute ``ksize``."""
-    window = window_of(node, data, layout, spatial(layout, node.attr("ksize")))
+    kernel = spatial(layout, node.attr("ksize"))
+    lowest = float(neutral(node.dtype(data), "max"))
+    data, window = fitted_window(node, data, layout, kernel, lowest)
     return _MAXIMUM[len(layout) - 2](
         data, pool_size=window.kernel, strides=window.strides, padding=window.padding, layout=layout
     )
@@ -38,6 +41,14 @@ def average_pooled(node: GraphNode, data: Expr, layout: str) -> Expr:
 @converter("MaxPool")
 def max_pool(node: GraphNode, data: Expr) -> Expr:
     """The greatest element of each window of an image."""
+    return max_pooled(node, data, image_layout(node))
+
+
+@converter("MaxPoolV2")
+def max_pool_v2(node: GraphNode, data: Expr, kernel: Expr, strides: Expr) -> Expr:
+    """The greatest element of each window, whose size and steps are inputs."""
+    node.attributes["ksize"] = node.ints(kernel, "the kernel")
+    node.attributes["strides"] = node.ints(strides, "the strides")
     return max_pooled(node, data, image_layout(node))
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import const
-from tilewright.relay.frontend.common.graph_node import Expr, GraphNode
+from tilewright.relay.frontend.common.graph_node import LONGEST_VECTOR, Expr, GraphNode
 from tilewright.relay.frontend.common.sizes import (
     Size,
     all_known,
@@ -16,10 +16,14 @@ from tilewright.relay.frontend.common.sizes import (
     broadcast_to,
     multiplied,
     reshaped,
+    size_of,
     sizes_of,
 )
 from tilewright.relay.frontend.tensorflow.ops.windows import image_layout
 from tilewright.relay.frontend.tensorflow.registry import converter
+
+MOST_SIZES: Final = 8
+"""Longer vectors of integers that only the program knows are not shapes."""
 
 
 @converter("Shape", "SHAPE")
@@ -115,13 +119,28 @@ def unpack(node: GraphNode, data: Expr) -> list[Expr]:
     return [relay.squeeze(part, axis=[axis]) for part in relay.split(data, count, axis)]
 
 
+def _are_sizes(node: GraphNode, parts: list[Expr]) -> bool:
+    """True of short vectors of integers, as shapes are."""
+    if node.rank(parts[0]) != 1 or node.dtype(parts[0]) not in ("int32", "int64"):
+        return False
+    extents = [node.shape(part)[0] for part in parts]
+    return (
+        all(extent is not None for extent in extents) and sum(extent or 0 for extent in extents) <= MOST_SIZES
+    )
+
+
 def joined(node: GraphNode, parts: list[Expr], axis: int) -> Expr:
     """Tensors one after the other along an axis."""
     found = [node.followed(part) for part in parts]
     if node.rank(parts[0]) == 1 and all(one is not None for one in found):
         whole: list[Size] = [item for one in found if one is not None for item in one]
-        if len(whole) <= 64:
+        if len(whole) <= LONGEST_VECTOR:
             return node.of_elements(whole, node.dtype(parts[0]))
+    if _are_sizes(node, parts) and any(one is not None for one in found):
+        # Known sizes stay known beside those that only the program knows.
+        return node.of_elements(
+            [item for part in parts for item in node.elements(part)], node.dtype(parts[0])
+        )
     return parts[0] if len(parts) == 1 else relay.concatenate(parts, axis)
 
 
@@ -187,6 +206,12 @@ def filled(node: GraphNode, sizes: list[Size], value: Expr) -> Expr:
     if all_known(sizes):
         return relay.full(value, tuple(sizes), node.dtype(value)) if sizes else value
     return broadcast_to(node, value, sizes)
+
+
+@converter("Empty")
+def empty(node: GraphNode, wanted: Expr) -> Expr:
+    """A tensor of zeros: what it holds does not matter, unless it is initialised."""
+    return filled(node, node.elements(wanted, "the shape"), node.constant(0, str(node.attr("dtype"))))
 
 
 @converter("ZerosLike", "ZEROS_LIKE")
@@ -283,6 +308,20 @@ def roll(node: GraphNode, data: Expr, shift: Expr, axis: Expr) -> Expr:
 # Blocks
 
 
+@converter("SpaceToBatch")
+def space_to_batch(node: GraphNode, data: Expr, paddings: Expr) -> Expr:
+    """Blocks of rows and columns as batches."""
+    pads = node.required_value(paddings, "the paddings").reshape(-1, 2).tolist()
+    return relay.nn.space_to_batch_nd(data, [int(node.attr("block_size"))] * 2, pads)
+
+
+@converter("BatchToSpace")
+def batch_to_space(node: GraphNode, data: Expr, crops: Expr) -> Expr:
+    """Batches as blocks of rows and columns."""
+    cut = node.required_value(crops, "the crops").reshape(-1, 2).tolist()
+    return relay.nn.batch_to_space_nd(data, [int(node.attr("block_size"))] * 2, cut)
+
+
 @converter("SpaceToBatchND", "SPACE_TO_BATCH_ND")
 def space_to_batch_nd(node: GraphNode, data: Expr, block: Expr, paddings: Expr) -> Expr:
     """Blocks of space as batches."""
@@ -322,6 +361,8 @@ def pad_widths(node: GraphNode, paddings: Expr) -> list[list[int]]:
 def pad(node: GraphNode, data: Expr, paddings: Expr, value: Expr | None = None) -> Expr:
     """A border of one number."""
     filler = node.constant(0, data) if value is None else value
+    if node.value(paddings) is None:
+        return relay.nn.pad(data, relay.cast(paddings, "int64"), filler)
     return relay.nn.pad(data, pad_widths(node, paddings), filler)
 
 
@@ -346,10 +387,27 @@ def matrix_diag(node: GraphNode, diagonal: Expr) -> Expr:
 def matrix_diag_v3(
     node: GraphNode, diagonal: Expr, place: Expr, rows: Expr, columns: Expr, padding: Expr
 ) -> Expr:
-    """Matrices that are zero off the main diagonal."""
-    if node.ints(place, "the diagonal") not in ([0], [0, 0]) or node.number(padding, "the padding") != 0:
-        raise node.fail("only the main diagonal, and zeros elsewhere, are supported")
-    return matrix_diag(node, diagonal)
+    """Matrices that have one number off their diagonals."""
+    which = node.ints(place, "the diagonal")
+    wanted = [int(node.number(one, "the size")) for one in (rows, columns)]
+    filler = node.number(padding, "the padding")
+    if which in ([0], [0, 0]) and filler == 0 and wanted == [-1, -1]:
+        return matrix_diag(node, diagonal)
+    if len(which) > 1 and which[0] != which[1] and wanted == [-1, -1]:
+        raise node.fail("several diagonals need num_rows and num_cols")
+    low, high = which[0], which[-1]
+    sizes = sizes_of(node, diagonal)
+    lead = sizes[: -2 if low != high else -1]
+    length = node.static_shape(diagonal)[-1]
+    least = [length + max(-high, 0), length + max(low, 0)]
+    if wanted == [-1, -1]:
+        least = [max(least)] * 2
+    extents = [size if size != -1 else smallest for size, smallest in zip(wanted, least, strict=True)]
+    whole = filled(node, [*lead, *extents], node.constant(filler, diagonal))
+    default = "LEFT_LEFT" if node.op_type == "MatrixDiagV2" else "RIGHT_LEFT"
+    return relay.matrix_set_diag(
+        whole, diagonal, low if low == high else (low, high), str(node.attr("align", default))
+    )
 
 
 @converter("MatrixSetDiag", "MATRIX_SET_DIAG", "MatrixSetDiagV2", "MatrixSetDiagV3")
@@ -363,25 +421,56 @@ def matrix_set_diag(node: GraphNode, data: Expr, diagonal: Expr, places: Expr | 
     return relay.matrix_set_diag(data, diagonal, which, str(node.attr("align", default)))
 
 
-@converter("MatrixDiagPart", "MatrixDiagPartV3")
+@converter("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def matrix_diag_part(
     node: GraphNode, data: Expr, place: Expr | None = None, padding: Expr | None = None
 ) -> Expr:
     """The diagonal of matrices."""
-    which = 0 if place is None else node.ints(place, "the diagonal")
-    if which not in (0, [0], [0, 0]):
-        raise node.fail("only the main diagonal is supported")
+    which = [0] if place is None else node.ints(place, "the diagonal")
+    if which[0] != which[-1]:
+        raise node.fail("only one diagonal is supported")
     rows, columns = node.static_shape(data)[-2:]
-    count = min(rows, columns)
+    above, below = max(which[0], 0), max(-which[0], 0)
+    count = min(rows - below, columns - above)
+    first = below * columns + above
     flat = reshaped(node, data, [*sizes_of(node, data)[:-2], rows * columns])
-    return relay.take(flat, const(np.arange(count, dtype="int64") * (columns + 1)), axis=node.rank(flat) - 1)
+    places = first + np.arange(count, dtype="int64") * (columns + 1)
+    return relay.take(flat, const(places), axis=node.rank(flat) - 1)
+
+
+@converter("Diag")
+def diagonal_tensor(node: GraphNode, data: Expr) -> Expr:
+    """A tensor with twice the axes, zero where the first half of an index is not its second half."""
+    shape = node.static_shape(data)
+    count = int(np.prod(shape))
+    return relay.reshape(matrix_diag(node, relay.reshape(data, (count,))), (*shape, *shape))
+
+
+@converter("DiagPart")
+def diagonal_part(node: GraphNode, data: Expr) -> Expr:
+    """The elements whose index has two equal halves."""
+    shape = node.static_shape(data)
+    half = shape[: len(shape) // 2]
+    count = int(np.prod(half))
+    flat = relay.reshape(data, (count * count,))
+    return relay.reshape(relay.take(flat, const(np.arange(count, dtype="int64") * (count + 1))), half)
 
 
 @converter("MatrixBandPart")
 def matrix_band_part(node: GraphNode, data: Expr, lower: Expr, upper: Expr) -> Expr:
     """Matrices with zeros outside a band around the diagonal."""
     below, above = int(node.number(lower, "num_lower")), int(node.number(upper, "num_upper"))
-    rows, columns = node.static_shape(data)[-2:]
-    row, column = np.ogrid[:rows, :columns]
-    inside = ((below < 0) | (row - column <= below)) & ((above < 0) | (column - row <= above))
-    return relay.where(const(inside), data, relay.zeros_like(data))
+    row = relay.expand_dims(_places(node, data, -2), 1)
+    column = relay.expand_dims(_places(node, data, -1), 0)
+    distance = relay.subtract(column, row)
+    inside = relay.ones_like(relay.cast(distance, "bool"))
+    if below >= 0:
+        inside = relay.logical_and(inside, relay.greater_equal(distance, const(-below, "int64")))
+    if above >= 0:
+        inside = relay.logical_and(inside, relay.less_equal(distance, const(above, "int64")))
+    return relay.where(inside, data, relay.zeros_like(data))
+
+
+def _places(node: GraphNode, data: Expr, axis: int) -> Expr:
+    """The numbers of the elements along an axis."""
+    return relay.arange(const(0, "int64"), as_scalar(size_of(node, data, axis)), const(1, "int64"), "int64")

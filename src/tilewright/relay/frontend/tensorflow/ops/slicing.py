@@ -13,10 +13,9 @@ from tilewright.relay.frontend.common.sizes import (
     Size,
     added,
     all_known,
-    reshaped,
-    size_of,
-    sizes_of,
+    known_or_none,
     vector,
+    with_known,
 )
 from tilewright.relay.frontend.tensorflow.ops.shape import filled
 from tilewright.relay.frontend.tensorflow.registry import converter
@@ -32,11 +31,13 @@ def slice_(node: GraphNode, data: Expr, begin: Expr, size: Expr) -> Expr:
         known = [int(one) for one in begins], [int(one) for one in sizes]  # type: ignore[arg-type]
         ends = [_END if length == -1 else first + length for first, length in zip(*known, strict=True)]
         return relay.strided_slice(data, known[0], ends, [1] * len(ends))
-    limits: list[Size] = [
-        size_of(node, data, axis) if isinstance(length, int) and length == -1 else added(first, length)
-        for axis, (first, length) in enumerate(zip(begins, sizes, strict=True))
+    # Of sizes that only the program knows, a negative one means all that is left as well.
+    made = relay.strided_slice(data, vector(begins), vector(sizes), slice_mode="size")
+    extents = [
+        node.shape(data)[axis] if length == -1 and first == 0 else length if length != -1 else None
+        for axis, (first, length) in enumerate(zip(begins, known_or_none(sizes), strict=True))
     ]
-    return relay.strided_slice(data, vector(begins), vector(limits), const(np.ones(len(limits), "int64")))
+    return with_known(node, made, extents)
 
 
 @converter("StridedSlice", "STRIDED_SLICE")
@@ -190,11 +191,22 @@ def scatter_nd(node: GraphNode, indices: Expr, updates: Expr, shape: Expr) -> Ex
     return relay.scatter_nd(zeros, _first_axis(node, indices), updates, "add")
 
 
-@converter("TensorScatterUpdate", "TensorScatterAdd")
+_SCATTERS: Final = {
+    "TensorScatterUpdate": "update",
+    "TensorScatterAdd": "add",
+    "TensorScatterSub": "add",
+    "TensorScatterMax": "max",
+    "TensorScatterMin": "min",
+    "ScatterNdNonAliasingAdd": "add",
+}
+"""How updates join what is there."""
+
+
+@converter(*_SCATTERS)
 def tensor_scatter(node: GraphNode, data: Expr, indices: Expr, updates: Expr) -> Expr:
-    """A tensor with some parts replaced, or with updates added."""
-    mode = "add" if node.op_type.endswith("Add") else "update"
-    return relay.scatter_nd(data, _first_axis(node, indices), updates, mode)
+    """A tensor with some parts replaced, with updates added or subtracted, or with the greater or lesser of both."""
+    given = relay.negative(updates) if node.op_type == "TensorScatterSub" else updates
+    return relay.scatter_nd(data, _first_axis(node, indices), given, _SCATTERS[node.op_type])
 
 
 def _first_axis(node: GraphNode, indices: Expr) -> Expr:
@@ -259,37 +271,14 @@ def top_k(node: GraphNode, data: Expr, count: Expr | None = None) -> list[Expr]:
     return [made[0], made[1]]
 
 
-@converter("Unique", "UNIQUE", "UniqueV2", "UniqueWithCounts")
+@converter("Unique", "UNIQUE", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
 def unique(node: GraphNode, data: Expr, axis: Expr | None = None) -> list[Expr]:
     """Elements without repetitions in the order in which they first occur, and where each element is among them."""
-    counted = node.op_type == "UniqueWithCounts"
+    counted = node.op_type.startswith("UniqueWithCounts")
     made = relay.unique(data, is_sorted=False, return_counts=counted)
     index = str(node.attr("out_idx", "int32"))
     results = [made[0], relay.cast(made[2], index)]
     return [*results, relay.cast(made[4], index)] if counted else results
-
-
-# Segments
-
-
-@converter("SegmentSum", "SEGMENT_SUM")
-def segment_sum(node: GraphNode, data: Expr, segments: Expr) -> Expr:
-    """Sums of the rows of each segment."""
-    known = node.value(segments)
-    count = None if known is None else const(np.asarray([known.max() + 1 if known.size else 0], "int64"))
-    return relay.segment_sum(data, segments, count)
-
-
-@converter("UnsortedSegmentSum", "UNSORTED_SEGMENT_SUM")
-def unsorted_segment_sum(node: GraphNode, data: Expr, segments: Expr, count: Expr) -> Expr:
-    """Sums of the rows of each segment, of which there is a given number."""
-    leading, rank = node.rank(segments), node.rank(data)
-    sizes = sizes_of(node, data)
-    rows = reshaped(node, data, [-1, *sizes[leading:]]) if leading != 1 else data
-    flat = segments if leading == 1 else relay.reshape(segments, (-1,))
-    zeros = filled(node, [node.elements(count)[0], *sizes[leading:]], node.constant(0, data))
-    assert rank >= leading
-    return relay.scatter_nd(zeros, relay.expand_dims(flat, 0), rows, "add")
 
 
 @converter("UnravelIndex")

@@ -11,7 +11,7 @@ from tilewright.relay.expr import const
 from tilewright.relay.frontend.common.graph_node import Expr
 from tilewright.relay.frontend.common.sizes import reshaped, sizes_of
 from tilewright.relay.frontend.tensorflow.ops.convolution import convolved, transposed, transposed_window
-from tilewright.relay.frontend.tensorflow.ops.windows import Window, window_of
+from tilewright.relay.frontend.tensorflow.ops.windows import Window, fitted_window, window_of
 from tilewright.relay.frontend.tflite.model import Quantization, Tensor
 from tilewright.relay.frontend.tflite.node import LiteNode
 from tilewright.relay.frontend.tflite.quantization import (
@@ -100,6 +100,12 @@ def permuted_values(tensor: Tensor, weight: Any, axes: tuple[int, ...]) -> Expr:
 # Convolutions
 
 
+def _zero(node: LiteNode) -> int:
+    """What stands for zero in the data."""
+    given = node.input(0)
+    return int(quantization_of(node, given).zero_point[0]) if is_quantized(given) else 0
+
+
 def _integer_convolution(
     node: LiteNode, data: Expr, kernel: Expr, window: Window, groups: int, channels: int, layout: str
 ) -> Expr:
@@ -131,7 +137,7 @@ def _integer_convolution(
 def conv2d(node: LiteNode, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """A convolution; the kernel's axes are outputs, rows, columns, inputs."""
     outputs, rows, columns, inputs = node.static_shape(weight, "the kernel")
-    window = window_of(with_window(node), data, "NHWC", (rows, columns))
+    data, window = fitted_window(with_window(node), data, "NHWC", (rows, columns), _zero(node))
     if is_integer_layer(node, 0, 1):
         channels = node.shape(data)[-1] or inputs
         kernel = permuted_values(node.input(1), weight, (1, 2, 3, 0))
@@ -147,7 +153,7 @@ def conv2d(node: LiteNode, data: Expr, weight: Expr, bias: Expr | None = None) -
 def depthwise_conv2d(node: LiteNode, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """A convolution of each channel by kernels of its own: one, rows, columns, outputs."""
     _, rows, columns, outputs = node.static_shape(weight, "the kernel")
-    window = window_of(with_window(node), data, "NHWC", (rows, columns))
+    data, window = fitted_window(with_window(node), data, "NHWC", (rows, columns), _zero(node))
     channels = outputs // max(int(node.attr("multiplier", 1)), 1)
     if is_integer_layer(node, 0, 1):
         kernel = permuted_values(node.input(1), weight, (1, 2, 3, 0))
@@ -187,6 +193,17 @@ def transpose_conv(node: LiteNode, sizes: Expr, weight: Expr, data: Expr, bias: 
     rows, columns = node.static_shape(weight, "the kernel")[1:3]
     window, more = transposed_window(node, data, "NHWC", (rows, columns), tuple(wanted[1:3]))
     made = transposed(node, real(node, data, node.input(2)), kernel, window, more, "NHWC")
+    return finished(node, with_bias(node, made, bias, 3))
+
+
+@lite_converter("CONV_3D_TRANSPOSE")
+def conv3d_transpose(node: LiteNode, sizes: Expr, weight: Expr, data: Expr, bias: Expr | None = None) -> Expr:
+    """A transposed convolution of volumes; the kernel's axes are space, outputs, inputs."""
+    with_window(node)
+    wanted = node.ints(sizes, "the sizes")
+    kernel = node.static_shape(weight, "the kernel")[:3]
+    window, more = transposed_window(node, data, "NDHWC", kernel, tuple(wanted[1:4]))
+    made = transposed(node, data, weight, window, more, "NDHWC")
     return finished(node, with_bias(node, made, bias, 3))
 
 

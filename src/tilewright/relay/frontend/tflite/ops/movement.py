@@ -168,6 +168,12 @@ def cast(node: LiteNode, data: Expr) -> Expr:
     return data if node.dtype(data) == dtype else relay.cast(data, dtype)
 
 
+@lite_converter("BITCAST")
+def bitcast(node: LiteNode, data: Expr) -> Expr:
+    """The same bits as the type of the output."""
+    return relay.reinterpret(data, node.outputs[0].dtype)
+
+
 @lite_converter("FAKE_QUANT")
 def fake_quant(node: LiteNode, data: Expr) -> Expr:
     """Numbers rounded to those that an integer of some bits can stand for."""
