@@ -17,6 +17,7 @@ from tilewright.runtime.failure import failure
 from tilewright.runtime.foreign import ForeignMachine, ForeignModule
 from tilewright.runtime.module import Module
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+from tilewright.runtime.reference import HoldsReference
 
 _LONG_TEXT = 1 << 18
 
@@ -74,7 +75,7 @@ class RemoteFunction(PackedFunc):
         return f"RemoteFunction({self.name or self.remote_handle}, {self.peer})"
 
 
-class RemoteModule(ForeignModule):
+class RemoteModule(HoldsReference, ForeignModule):
     """A module of a session."""
 
     def __init__(self, peer: Owner, handle: int, type_key: str) -> None:

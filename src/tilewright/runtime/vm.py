@@ -28,6 +28,7 @@ from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray, array
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.runtime.program_executor import ProgramExecutor
+from tilewright.runtime.reference import HoldsReference
 from tilewright.runtime.session import Executor, Session
 from tilewright.runtime.vm_program import Opcode, VMProgram, instruction_text
 from tilewright.support import html
@@ -240,7 +241,7 @@ class Executable:
         return len(self._program.function(func_name).parameters)
 
 
-class _Machine:
+class _Machine(HoldsReference):
     """Owns one reference to a machine of the C runtime."""
 
     def __init__(
