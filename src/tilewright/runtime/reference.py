@@ -1,6 +1,7 @@
 """What owns a reference to something of the C runtime.
 
-A copy that Python makes field by field, by ``copy`` or by ``pickle``, would own the same reference and release it again.
+A copy that Python makes field by field, by ``copy`` or by ``pickle``, would own the same reference and release it
+again.
 """
 
 from __future__ import annotations
