@@ -322,8 +322,9 @@ class Schedule:
 
     # Loops
 
-    def fuse(self, *loops_: LoopRV) -> LoopRV:
+    def fuse(self, *loops_: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
         """Make one loop of nested ones, which are given outermost first."""
+        _require_unit_loops("fuse", preserve_unit_iters)
         if not loops_:
             raise ScheduleError("fuse: no loops are given", span=user_span())
         given = [self._loop(loop) for loop in loops_]
@@ -331,8 +332,11 @@ class Schedule:
         self._record("Fuse", loops_, [], [made])
         return made
 
-    def split(self, loop: LoopRV, factors: Sequence[int | ExprRV | None]) -> list[LoopRV]:
+    def split(
+        self, loop: LoopRV, factors: Sequence[int | ExprRV | None], preserve_unit_iters: bool = True
+    ) -> list[LoopRV]:
         """Make nested loops of one, with these extents; one factor may be None, it is as large as it must be."""
+        _require_unit_loops("split", preserve_unit_iters)
         reference = self._loop(loop)
         sizes = [None if factor is None else self._number(factor) for factor in factors]
         made = [self._new_loop(one) for one in self._step(lambda: loops.split(self._state, reference, sizes))]
@@ -504,6 +508,15 @@ class Schedule:
     def enter_postproc(self) -> None:
         """Mark the place in the trace after which steps only finish what is decided."""
         self._record("EnterPostproc", [])
+
+
+def _require_unit_loops(primitive: str, preserve_unit_iters: bool) -> None:
+    """Refuse to leave loops of one iteration out of what blocks are bound to, which TVM's later versions can."""
+    if not preserve_unit_iters:
+        raise ScheduleError(
+            f"{primitive}: loops of one iteration keep their variables (preserve_unit_iters=True)",
+            span=user_span(),
+        )
 
 
 def _root_of(reference: StmtSRef) -> StmtSRef:
