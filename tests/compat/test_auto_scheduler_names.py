@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import logging
 import struct
 from pathlib import Path
@@ -242,3 +243,15 @@ def test_schedules_of_tensors() -> None:
     out = tvm.nd.empty((8, 16))
     function(*map(tvm.nd.array, values), out)
     np.testing.assert_allclose(out.numpy(), values[0] @ values[1], rtol=1e-5)
+
+
+def test_who_reads_a_stage(task: auto_scheduler.SearchTask) -> None:
+    """A sketch rule of one's own asks for the readers of a stage, and whether one reads element by element."""
+    names = importlib.import_module("tilewright.auto_scheduler._ffi_api")
+    state = task.compute_dag.get_init_state()
+    last = len(state.stages) - 1
+    readers = names.SearchPolicyUtilsGetConsumers(task, state.state_object, last - 1)
+    assert [int(reader) for reader, _ in readers.items()] == [last]
+    assert len(names.SearchPolicyUtilsGetConsumers(task, state, last)) == 0
+    assert names.SearchPolicyUtilsIsElementwiseMatch(task, state, last - 1, last)
+    assert not names.SearchPolicyUtilsIsElementwiseMatch(task, state, 0, last)

@@ -123,6 +123,10 @@ def test_modules(session, library):
     module(x, y)
     times = module.time_evaluator("addone", session.cpu(), number=3, repeat=4)(x, y)
     assert len(times.results) == 4 and 0 < times.mean < 1
+    rested = module.time_evaluator(
+        "addone", session.cpu(), number=1, repeat=3, cooldown_interval_ms=1, repeats_to_cooldown=2
+    )
+    assert len(rested(x, y).results) == 3
     with pytest.raises(AttributeError, match="no function 'nonsense'"):
         module["nonsense"]
     with pytest.raises(ValueError, match="use a device of the session"):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -115,3 +116,18 @@ def test_a_measurement_can_be_interrupted(what: str) -> None:
         [sys.executable, "-c", _INTERRUPTED, what], capture_output=True, text=True, timeout=100, check=True
     )
     assert 0.4 < float(done.stdout) < 3
+
+
+def test_pauses_between_repeats(kernels: Module) -> None:
+    """After every two of five repeats the device rests: three times here. All repeats are in the result."""
+    a, b = np.zeros(1000, "float32"), np.zeros(1000, "float32")
+    evaluator = kernels.time_evaluator(
+        "add_one", cpu(0), 2, 5, cooldown_interval_ms=20, repeats_to_cooldown=2, cache_flush_bytes=4096
+    )
+    begin = time.perf_counter()
+    result = evaluator(a, b)
+    assert time.perf_counter() - begin >= 0.06
+    assert len(result.results) == 5
+    assert result.max < 0.02
+    with pytest.raises(ValueError, match="repeats_to_cooldown=0"):
+        kernels.time_evaluator("add_one", cpu(0), cooldown_interval_ms=1, repeats_to_cooldown=0)(a, b)

@@ -160,6 +160,8 @@ def test_outputs_keep_the_graph(model: graph_executor.GraphModule) -> None:
 def test_benchmark(model: graph_executor.GraphModule) -> None:
     """A run is measured, with the copies in and out if asked."""
     assert len(model.benchmark(cpu(0), repeat=3, number=2).results) == 3
+    pauses = {"cooldown_interval_ms": 1, "repeats_to_cooldown": 2, "limit_zero_time_iterations": 10}
+    assert len(model.benchmark(cpu(0), repeat=3, number=2, **pauses).results) == 3
     assert model.benchmark(cpu(0), repeat=2, number=1, end_to_end=True, x=nd.array(X)).mean > 0
 
 

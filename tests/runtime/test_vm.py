@@ -97,7 +97,13 @@ def test_what_an_executable_tells(compiled: Executable) -> None:
 
 def test_memory_is_kept_or_not(compiled: Executable) -> None:
     """Both ways give the same; other words are refused, and so are other devices."""
-    for choice in ("naive", "pooled", {tvm.cpu(): "naive"}, None):
+    for choice in (
+        "naive",
+        "pooled",
+        {tvm.cpu(): "naive"},
+        {tvm.cpu(): VirtualMachine.POOLED_ALLOCATOR},
+        None,
+    ):
         checked(VirtualMachine(compiled, tvm.cpu(), choice).run(*arguments()))
     with pytest.raises(RuntimeFailure, match="'naive' or 'pooled'"):
         VirtualMachine(compiled, tvm.cpu(), "other")
@@ -111,7 +117,9 @@ def test_measuring(compiled: Executable) -> None:
     """With and without the conversion of arguments."""
     machine = VirtualMachine(compiled, tvm.cpu())
     for end_to_end in (False, True):
-        times = machine.benchmark(tvm.cpu(), *arguments(), repeat=3, number=2, end_to_end=end_to_end)
+        times = machine.benchmark(
+            tvm.cpu(), *arguments(), repeat=3, number=2, end_to_end=end_to_end, cooldown_interval_ms=1
+        )
         assert len(times.results) == 3 and times.min > 0
 
 

@@ -41,6 +41,7 @@ from tilewright.ir.expr import (
 from tilewright.ir.module import IRModule
 from tilewright.ir.structural import assert_structural_equal
 from tilewright.script import from_source
+from tilewright.script import ir as I
 from tilewright.script import tir as T
 from tilewright.support.errors import ParseError, TilewrightError
 from tilewright.tir.function import PrimFunc
@@ -432,3 +433,17 @@ def test_virtual_threads_are_launched_as_such() -> None:
 
     assert virtual.body.attr_key == "virtual_thread"
     assert "T.launch_thread(v, 4)" in virtual.script()
+
+
+@I.ir_module
+class Doubled:
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")) -> None:
+        for i in T.serial(4):
+            B[i] = A[i] + A[i]
+
+
+def test_modules_by_their_later_name() -> None:
+    """``I.ir_module`` makes the module that ``tvm.script.ir_module`` does."""
+    assert [variable.name_hint for variable in Doubled.functions] == ["main"]
+    assert_structural_equal(from_source(Doubled.script()), Doubled)

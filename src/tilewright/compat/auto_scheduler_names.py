@@ -9,14 +9,17 @@ from tilewright.auto_scheduler.measure_record import deserialize_measure_input, 
 from tilewright.auto_scheduler.measure_types import MeasureInput
 from tilewright.auto_scheduler.search_task import SearchTask
 from tilewright.auto_scheduler.sketch import queries
+from tilewright.ir.container import Map
 
 __all__ = [
     "DeserializeMeasureInput",
     "DeserializeSearchTask",
+    "SearchPolicyUtilsGetConsumers",
     "SearchPolicyUtilsHasCacheReadStage",
     "SearchPolicyUtilsHasCacheWriteStage",
     "SearchPolicyUtilsHasCrossThreadReduction",
     "SearchPolicyUtilsHasRfactorStage",
+    "SearchPolicyUtilsIsElementwiseMatch",
     "SearchPolicyUtilsIsTiled",
     "SerializeMeasureInput",
     "SerializeSearchTask",
@@ -30,6 +33,18 @@ def _object(state: Any) -> Any:
 def SearchPolicyUtilsIsTiled(stage: Any) -> bool:
     """True if a stage has other loops than one for each axis."""
     return queries.is_tiled(stage)
+
+
+def SearchPolicyUtilsGetConsumers(task: SearchTask, state: Any, stage_id: int) -> Map[int, int]:
+    """The stages that read a stage, through inlined ones, as keys and as values."""
+    return Map({number: number for number in queries.consumers(task, _object(state), stage_id)})
+
+
+def SearchPolicyUtilsIsElementwiseMatch(
+    task: SearchTask, state: Any, stage_id: int, target_stage_id: int
+) -> bool:
+    """True if a stage reads another one element by element."""
+    return queries.is_elementwise_match(task, _object(state), stage_id, target_stage_id)
 
 
 def SearchPolicyUtilsHasCacheReadStage(state: Any, stage_id: int) -> bool:

@@ -60,6 +60,8 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
     "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
     "contrib.pipeline_executor": {"relay.pipeline_executor": "*"},
+    "script.highlight": {"support.terminal": "cprint"},
+    "contrib.pipeline_executor_build": {"relay.pipeline_executor": "*"},
     "contrib.target": {},
     "contrib.target.vitis_ai": {"compat.absent_devices": "vitis_ai_available"},
     "contrib.target.onnx": {"relay.backend.onnx_export": "to_onnx"},

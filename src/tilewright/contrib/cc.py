@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +14,14 @@ from tilewright.support.cbuild import Compiler, CompilerError, find_compiler, wr
 
 def _compiler(cc: str | None) -> Compiler:
     return Compiler((cc,)) if cc else find_compiler()
+
+
+def get_cc() -> str | None:
+    """The path of the C compiler that links by default; None if there is none."""
+    try:
+        return shutil.which(find_compiler().command[0])
+    except CompilerError:
+        return None
 
 
 def _link(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.runtime.benchmark import BenchmarkResult, time_evaluator
+from tilewright.runtime.benchmark import BenchmarkResult, in_groups, time_evaluator
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import failure
 from tilewright.runtime.foreign import ForeignModule, GraphOperations
@@ -168,16 +168,30 @@ class GraphModule:
         number: int = 5,
         min_repeat_ms: int | None = None,
         end_to_end: bool = False,
+        *,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
         **kwargs: Any,
     ) -> BenchmarkResult:
         """Measures a run; with ``end_to_end``, the copies of the inputs and of the outputs with it."""
+        pauses = (cooldown_interval_ms, repeats_to_cooldown, limit_zero_time_iterations)
+        least = min_repeat_ms or 0
         if not end_to_end:
             self.set_input(**kwargs)
-            return self._library.time_evaluator(func_name, device, number, repeat, min_repeat_ms or 0)()
+            return in_groups(
+                lambda repeats: self._library.time_evaluator(func_name, device, number, repeats, least)(),
+                repeat,
+                *pauses,
+            )
 
         def whole() -> None:
             self.run(**kwargs)
             for index in range(self.get_num_outputs()):
                 self.get_output(index).numpy()
 
-        return time_evaluator(convert_to_tvm_func(whole), number, repeat, min_repeat_ms or 0)()
+        return in_groups(
+            lambda repeats: time_evaluator(convert_to_tvm_func(whole), number, repeats, least)(),
+            repeat,
+            *pauses,
+        )

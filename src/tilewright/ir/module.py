@@ -14,7 +14,7 @@ from tilewright.ir.base import BaseExpr, RelayExpr
 from tilewright.ir.function import BaseFunc
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.type import GlobalTypeVar
-from tilewright.support import html
+from tilewright.support import html, terminal
 from tilewright.support.errors import ExpressionError, TilewrightError
 from tilewright.support.node import Node
 from tilewright.support.slot import GRAPH_FILE, GRAPH_FUNCTION, MODULE_LOOK, MODULE_SCRIPT, MODULE_TEXT
@@ -227,6 +227,11 @@ class IRModule(Node):
     def script(self, tir_prefix: str = "T", show_meta: bool = False) -> str:
         """The module in TVMScript."""
         return MODULE_SCRIPT.value(self, tir_prefix, show_meta)
+
+    def show(self, style: str | None = None, black_format: bool = False) -> None:
+        """Print the module, with the colours of a style ("light", "dark", "ansi"), or as the terminal has them.
+        ``black_format`` changes nothing: the text is formatted."""
+        terminal.show(str(self), style)
 
     def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
         """The module in the text form of graph-level programs; in TVMScript where all functions are loop-level ones."""

@@ -26,6 +26,8 @@ from tilewright.relay.backend.interpreter import Interpreter
 from tilewright.relay.backend.kernel_units import compile_kernels
 from tilewright.relay.backend.linked_params import LOOKUP, linked_storages, links_params, lookup_function
 from tilewright.relay.backend.memory_plan import plan_graph_memory
+from tilewright.relay.backend.options import Executor as ExecutorOptions
+from tilewright.relay.backend.options import Runtime as RuntimeOptions
 from tilewright.relay.backend.preparation import (
     Params,
     as_constant,
@@ -36,7 +38,7 @@ from tilewright.relay.backend.preparation import (
     prepared,
     with_main,
 )
-from tilewright.relay.backend.targets import BuildTargets, build_targets, devices_of
+from tilewright.relay.backend.targets import BuildTargets, build_targets, devices_of, with_options
 from tilewright.relay.backend.te_compiler import lower_primitive
 from tilewright.relay.backend.utils import mangle_module_name
 from tilewright.relay.backend.views import build_graph
@@ -130,7 +132,8 @@ def build(
     params: Params | None = None,
     mod_name: str = "default",
     *,
-    executor: str | None = None,
+    executor: str | ExecutorOptions | None = None,
+    runtime: RuntimeOptions | None = None,
     in_place: Mapping[str, str] | None = None,
 ) -> ExecutorFactoryModule:
     """Compile a model. ``params`` gives values to parameters of ``main`` by name: they become part of the model.
@@ -139,14 +142,19 @@ def build(
     and ``device_copy`` say what runs where, and the rest runs on the CPU, or on ``relay.fallback_device_type``.
 
     The passes run under the current ``PassContext``. The executor is "graph", or "aot" where the target says
-    ``-executor=aot``. The target ``c`` gives source, which ``export_library`` compiles with the machine's C compiler.
+    ``-executor=aot``. ``relay.backend.Executor`` and ``Runtime`` give it together with options, which are otherwise
+    those of the target: ``Executor("aot", {"interface-api": "c"})``. The target ``c`` gives source, which
+    ``export_library`` compiles with the machine's C compiler.
 
     ``in_place`` names, for inputs, the output that takes the input's memory: a cache that a decoder appends to
     (``{"past": "present"}``), or other state. A run then writes only what changes, and the input has the output's value
     for the next run. An output that cannot be there is an error that says why.
     """
     targets = build_targets(target, target_host)
-    kind = executor or str(targets.default.attrs.get("executor", "graph"))
+    for described in (executor, runtime):
+        if isinstance(described, (ExecutorOptions, RuntimeOptions)):
+            targets = with_options(targets, described.target_options())
+    kind = str(executor or targets.default.attrs.get("executor", "graph"))
     return _build(ir_mod, targets, params or {}, kind, mod_name, in_place)
 
 

@@ -11,12 +11,13 @@ from tilewright.rpc.owner import Owner
 from tilewright.rpc.remote_array import RemoteDevice
 from tilewright.rpc.remote_machine import RemoteMachine
 from tilewright.rpc.values import U8, U64
-from tilewright.runtime.benchmark import BenchmarkResult, require_counts
+from tilewright.runtime.benchmark import BenchmarkResult, in_groups, require_counts
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import failure
 from tilewright.runtime.foreign import ForeignMachine, ForeignModule
 from tilewright.runtime.module import Module
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+from tilewright.runtime.reference import HoldsReference
 
 _LONG_TEXT = 1 << 18
 
@@ -74,7 +75,7 @@ class RemoteFunction(PackedFunc):
         return f"RemoteFunction({self.name or self.remote_handle}, {self.peer})"
 
 
-class RemoteModule(ForeignModule):
+class RemoteModule(HoldsReference, ForeignModule):
     """A module of a session."""
 
     def __init__(self, peer: Owner, handle: int, type_key: str) -> None:
@@ -129,10 +130,33 @@ class RemoteModule(ForeignModule):
         repeat: int = 1,
         min_repeat_ms: int = 0,
         f_preproc: str = "",
+        *,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        cache_flush_bytes: int = 0,
     ) -> Callable[..., BenchmarkResult]:
         """A function that measures ``func_name`` there: what it reports has no time of the connection in it."""
         function = self.get_function(func_name, query_imports=True)
-        return time_remote(self.peer, function, dev, number, repeat, min_repeat_ms, f_preproc)
+        if cache_flush_bytes:
+            raise failure(
+                "ValueError",
+                "on another machine, f_preproc='cache_flush_cpu_non_first_arg' empties the caches",
+            )
+        time_remote(self.peer, function, dev, number, repeat, min_repeat_ms, f_preproc)  # checks them
+
+        def evaluate(*args: Any) -> BenchmarkResult:
+            return in_groups(
+                lambda repeats: time_remote(
+                    self.peer, function, dev, number, repeats, min_repeat_ms, f_preproc
+                )(*args),
+                repeat,
+                cooldown_interval_ms,
+                repeats_to_cooldown,
+                limit_zero_time_iterations,
+            )
+
+        return evaluate
 
     def graph_executor(self, graph_json: str, devices: Sequence[Device]) -> Module:
         """An executor there of a graph whose functions are in this module."""

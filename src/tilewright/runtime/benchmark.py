@@ -4,6 +4,7 @@ measured, and a measurement can be interrupted."""
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -78,15 +79,17 @@ def time_evaluator(
     min_repeat_ms: int = 0,
     f_preproc: str = "",
     device: Device = HOST,
+    cache_flush_bytes: int = 0,
 ) -> Callable[..., BenchmarkResult]:
     """A function that runs ``function`` on its arguments ``repeat`` times ``number`` times and reports the times.
 
     Each repeat's number of calls is raised until it lasts ``min_repeat_ms``. The global function named ``f_preproc`` is
-    called with the same arguments before each repeat. What a device does is measured by the device's own events where
-    it has them.
+    called with the same arguments before each repeat, and ``cache_flush_bytes`` are written, which empties the caches.
+    What a device does is measured by the device's own events where it has them.
     """
     require_counts(number, repeat, min_repeat_ms)
     prepare = get_global_func(f_preproc) if f_preproc else None
+    elsewhere = np.zeros(cache_flush_bytes, "uint8")
 
     def evaluate(*args: Any) -> BenchmarkResult:
         packed, kept = pack_arguments(args)
@@ -95,6 +98,7 @@ def time_evaluator(
         for _ in range(repeat):
             if prepare is not None:
                 prepare(*args)
+            elsewhere.fill(1)
             spent = timer.time(count)
             while spent * 1e3 < min_repeat_ms and count < _MOST_CALLS:
                 # Aim at the wanted time, and grow by at least the golden ratio, so that few attempts are needed.
@@ -106,6 +110,33 @@ def time_evaluator(
         return BenchmarkResult(seconds)
 
     return evaluate
+
+
+def in_groups(
+    measure: Callable[[int], BenchmarkResult],
+    repeat: int,
+    cooldown_interval_ms: int,
+    repeats_to_cooldown: int,
+    limit_zero_time_iterations: int,
+) -> BenchmarkResult:
+    """``measure`` is given numbers of repeats; after every ``repeats_to_cooldown`` of them the device rests.
+
+    TVM gives up after ``limit_zero_time_iterations`` calls that take no time by its clock; this clock counts
+    nanoseconds and sees all of them.
+    """
+    if min(cooldown_interval_ms, limit_zero_time_iterations) < 0 or repeats_to_cooldown < 1:
+        raise failure(
+            "ValueError",
+            f"cooldown_interval_ms={cooldown_interval_ms}, repeats_to_cooldown={repeats_to_cooldown} and "
+            f"limit_zero_time_iterations={limit_zero_time_iterations} must not be negative, nor the second zero",
+        )
+    if not cooldown_interval_ms:
+        return measure(repeat)
+    seconds: list[float] = []
+    while len(seconds) < repeat:
+        seconds += measure(min(repeats_to_cooldown, repeat - len(seconds))).results
+        time.sleep(cooldown_interval_ms * 1e-3)
+    return BenchmarkResult(seconds)
 
 
 class _Timer:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tilewright.runtime.failure import check
 from tilewright.runtime.library import LIBRARY, QUICK
 from tilewright.runtime.packed_func import PackedFunc
+from tilewright.runtime.reference import HoldsReference
 from tilewright.runtime.vm_program import Opcode
 from tilewright.support.dtype import DataType
 
@@ -64,7 +65,7 @@ class LoggedCall:
     tensors: tuple[LoggedTensor, ...]
 
 
-class CallLog:
+class CallLog(HoldsReference):
     """Logs the calls of the functions that it watches. One thread at a time may call them."""
 
     def __init__(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Self
 from tilewright.runtime.failure import check, failure
 from tilewright.runtime.library import LIBRARY, QUICK
 from tilewright.runtime.packed_func import decode_owned, pack_arguments, register_object_type
+from tilewright.runtime.reference import HoldsReference
 from tilewright.support.node import Object
 
 _DATA, _REFERENCE = 0x54570001, 0x54570002
@@ -23,7 +24,7 @@ _TWO_WORDS = c_int64 * 2
 String = str
 
 
-class _OwnsObject:
+class _OwnsObject(HoldsReference):
     """Owns a reference to an object of the C runtime."""
 
     __slots__ = ("__weakref__", "_handle")
@@ -52,6 +53,9 @@ class ADT(_OwnsObject, Object):
         check(LIBRARY.tilewright_data_create(tag, packed, len(fields), ctypes.byref(handle)))
         kept.clear()  # and not before: the fields live here
         self._handle = handle.value or 0
+
+    def __reduce__(self) -> tuple[type[ADT], tuple[int, list[Any]]]:
+        return ADT, (self.tag, list(self))
 
     @property
     def tag(self) -> int:

@@ -29,6 +29,7 @@ from tilewright.runtime.library import (
 from tilewright.runtime.loading import register_module_loader
 from tilewright.runtime.module import Module
 from tilewright.runtime.packed_func import PackedFunc
+from tilewright.runtime.reference import HoldsReference
 from tilewright.support.dtype import DataType
 
 STORAGE_KEY = "device_module"
@@ -131,7 +132,7 @@ class Kernel:
         )
 
 
-class _Handle:
+class _Handle(HoldsReference):
     """Owns one reference to a module of the C runtime."""
 
     def __init__(self, device_type: int, image: bytes, kernels: Sequence[Kernel]) -> None:

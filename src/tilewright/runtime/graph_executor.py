@@ -23,6 +23,7 @@ from tilewright.runtime.library import LIBRARY, QUICK, DLDevice, address_of
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import HOST, NDArray, numpyasarray
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+from tilewright.runtime.reference import HoldsReference
 from tilewright.support.dtype import DataType
 from tilewright.support.options import record_graphs
 
@@ -53,7 +54,7 @@ _OPERATIONS = (
 assert _interrupt  # imported so that runs can be interrupted
 
 
-class _Graph:
+class _Graph(HoldsReference):
     """Owns one reference to a graph of the C runtime."""
 
     def __init__(self, json: bytes, library: Module, devices: Sequence[Device]) -> None:

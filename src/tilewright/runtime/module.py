@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewright.runtime.benchmark import BenchmarkResult, time_evaluator
+from tilewright.runtime.benchmark import BenchmarkResult, in_groups, require_counts, time_evaluator
 from tilewright.runtime.binding import SLOT_PREFIX, Bindings
 from tilewright.runtime.device import Device
 from tilewright.runtime.export import export_library
@@ -268,13 +268,31 @@ class Module:
         repeat: int = 1,
         min_repeat_ms: int = 0,
         f_preproc: str = "",
+        *,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        cache_flush_bytes: int = 0,
     ) -> Callable[..., BenchmarkResult]:
-        """A function that measures ``func_name`` on the arguments it is given."""
+        """A function that measures ``func_name`` on the arguments it is given; see ``time_evaluator`` and ``in_groups``
+        of ``runtime.benchmark``."""
         if not dev.exist:
             raise failure("RuntimeError", f"cannot measure on {dev}: there is no such device here")
-        return time_evaluator(
-            self.get_function(func_name, query_imports=True), number, repeat, min_repeat_ms, f_preproc, dev
-        )
+        function = self.get_function(func_name, query_imports=True)
+        require_counts(number, repeat, min_repeat_ms)
+
+        def evaluate(*args: Any) -> BenchmarkResult:
+            return in_groups(
+                lambda repeats: time_evaluator(
+                    function, number, repeats, min_repeat_ms, f_preproc, dev, cache_flush_bytes
+                )(*args),
+                repeat,
+                cooldown_interval_ms,
+                repeats_to_cooldown,
+                limit_zero_time_iterations,
+            )
+
+        return evaluate
 
     def session(
         self,

@@ -180,6 +180,10 @@ class NDArray(Object):
         if release is not None and getattr(self, "_handle", None):
             release(self._handle)
 
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        where = HOST if self.is_foreign else self.device
+        return _with_elements, (self.numpy(), str(self.dtype), where)
+
     @property
     def _dltensor(self) -> DLTensor:
         return DLTensor.from_address(self._address)
@@ -472,6 +476,12 @@ def array(arr: Any, device: Device | None = None, mem_scope: str | None = None) 
         return from_dlpack(arr).copyto(where, mem_scope)
     values = np.asarray(arr)
     return empty(values.shape, dtype_of_numpy(values.dtype), where, mem_scope).copyfrom(values)
+
+
+def _with_elements(values: npt.NDArray[Any], dtype: str, device: Device) -> NDArray:
+    """A copy that ``copy`` or ``pickle`` makes; on the host if this process does not have the device."""
+    shape = values.shape[:-1] if DataType(dtype).lanes > 1 else values.shape
+    return empty(shape, dtype, device if device.exist else HOST).copyfrom(values)
 
 
 def from_dlpack(dltensor: Any) -> NDArray:

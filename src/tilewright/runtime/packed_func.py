@@ -40,6 +40,7 @@ from tilewright.runtime.ndarray import (
     from_dlpack,
     numpyasarray,
 )
+from tilewright.runtime.reference import HoldsReference
 from tilewright.support.dtype import DataType
 
 # Type indices of values; see tilewright.h. A value is two words: the index, then its content.
@@ -66,7 +67,7 @@ def _nothing() -> None:
     """For functions that run no Python callable."""
 
 
-class PackedFunc:
+class PackedFunc(HoldsReference):
     """A function with the common calling convention."""
 
     __slots__ = (
@@ -265,7 +266,7 @@ def _encode_python(value: Any, kept: Kept) -> tuple[int, int]:
     return _borrow_result(value, kept)
 
 
-class _Owned:
+class _Owned(HoldsReference):
     """A value that holds a reference to an object."""
 
     __slots__ = ("words",)

@@ -24,7 +24,7 @@ class VirtualMachineProfiler(VirtualMachine):
         self,
         exe: Executable | Module,
         device: Device | Sequence[Device],
-        memory_cfg: str | Mapping[Any, str] | None = None,
+        memory_cfg: str | Mapping[Any, str | int] | None = None,
     ) -> None:
         self._log = CallLog()
         super().__init__(exe, device, memory_cfg, log=self._log)

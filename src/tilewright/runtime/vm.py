@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.runtime import interrupt as _interrupt
-from tilewright.runtime.benchmark import BenchmarkResult, time_evaluator
+from tilewright.runtime.benchmark import BenchmarkResult, in_groups, time_evaluator
 from tilewright.runtime.call_log import CallLog
 from tilewright.runtime.container import ADT, Reference, tuple_object
 from tilewright.runtime.device import Device
@@ -28,6 +28,7 @@ from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray, array
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.runtime.program_executor import ProgramExecutor
+from tilewright.runtime.reference import HoldsReference
 from tilewright.runtime.session import Executor, Session
 from tilewright.runtime.vm_program import Opcode, VMProgram, instruction_text
 from tilewright.support import html
@@ -240,7 +241,7 @@ class Executable:
         return len(self._program.function(func_name).parameters)
 
 
-class _Machine:
+class _Machine(HoldsReference):
     """Owns one reference to a machine of the C runtime."""
 
     def __init__(
@@ -301,7 +302,7 @@ class VirtualMachine:
         self,
         exe: Executable | Module,
         device: Device | Sequence[Device],
-        memory_cfg: str | Mapping[Any, str] | None = None,
+        memory_cfg: str | Mapping[Any, str | int] | None = None,
         *,
         log: CallLog | None = None,
     ) -> None:
@@ -427,25 +428,51 @@ class VirtualMachine:
         number: int = 5,
         min_repeat_ms: int | None = None,
         end_to_end: bool = False,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
         **kwargs: Any,
     ) -> BenchmarkResult:
         """Measure a function; ``end_to_end`` takes in the conversion of the arguments."""
         least = 0 if min_repeat_ms is None else min_repeat_ms
+        return in_groups(
+            self._measurement(device, args, kwargs, func_name, number, least, end_to_end),
+            repeat,
+            cooldown_interval_ms,
+            repeats_to_cooldown,
+            limit_zero_time_iterations,
+        )
+
+    def _measurement(
+        self,
+        device: Device,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        func_name: str,
+        number: int,
+        least: int,
+        end_to_end: bool,
+    ) -> Callable[[int], BenchmarkResult]:
+        """What measures a function a number of times."""
         if end_to_end:
 
             def whole() -> None:
                 self.invoke(func_name, *args, **kwargs)
 
-            return time_evaluator(convert_to_tvm_func(whole), number, repeat, least)()
+            return lambda repeat: time_evaluator(convert_to_tvm_func(whole), number, repeat, least)()
         arguments = self._arguments(func_name, args, kwargs)
-        if self._foreign is not None:
-            return self._foreign.benchmark(func_name, arguments, device, number, repeat, least)
-        return time_evaluator(self._function(func_name), number, repeat, least, device=device)(*arguments)
+        foreign = self._foreign
+        if foreign is not None:
+            return lambda repeat: foreign.benchmark(func_name, arguments, device, number, repeat, least)
+        function = self._function(func_name)
+        return lambda repeat: time_evaluator(function, number, repeat, least, device=device)(*arguments)
 
 
-def _keeps_memory(memory_cfg: str | Mapping[Any, str] | None) -> bool:
-    chosen = [memory_cfg] if isinstance(memory_cfg, str) else list((memory_cfg or {}).values())
+def _keeps_memory(memory_cfg: str | Mapping[Any, str | int] | None) -> bool:
+    names = {VirtualMachine.NAIVE_ALLOCATOR: "naive", VirtualMachine.POOLED_ALLOCATOR: "pooled"}
+    given = [memory_cfg] if isinstance(memory_cfg, str) else list((memory_cfg or {}).values())
+    chosen = [names.get(one, one) if isinstance(one, int) else one for one in given]
     for one in chosen:
-        if one not in ("naive", "pooled"):
+        if one not in names.values():
             raise failure("ValueError", f"memory_cfg is 'naive' or 'pooled', not {one!r}")
     return "naive" not in chosen

@@ -15,7 +15,7 @@ The body is read, never run. ``func.script()`` prints it back.
 
 from __future__ import annotations
 
-from tilewright.script import tir
+from tilewright.script import ir, tir
 from tilewright.script.module import from_source, ir_module
 
-__all__ = ["from_source", "ir_module", "tir"]
+__all__ = ["from_source", "ir", "ir_module", "tir"]

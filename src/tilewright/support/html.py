@@ -49,7 +49,7 @@ vertical-align:top;color:var(--tw-fg);background:none;max-width:40em}}
 .tilewright .bar{{display:inline-block;height:8px;background:var(--tw-bar);margin-right:6px;border-radius:2px}}
 """
 
-_TOKEN: Final = re.compile(
+TOKEN: Final = re.compile(
     r"(?P<c>//[^\n]*|/\*.*?\*/|#(?!\[)[^\n]*)"
     r'|(?P<s>"(?:[^"\\\n]|\\.)*")'
     r"|(?P<n>[%@][\w.]+|T\.\w+)"
@@ -84,7 +84,7 @@ def text(value: object) -> str:
 def highlighted(program: str) -> str:
     """Relay text or TVMScript with its keywords, names, numbers, texts and comments marked."""
     parts, at = [], 0
-    for found in _TOKEN.finditer(program):
+    for found in TOKEN.finditer(program):
         parts.append(escape(program[at : found.start()]))
         parts.append(f'<i class="{found.lastgroup}">{escape(found[0])}</i>')
         at = found.end()

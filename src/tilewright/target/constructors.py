@@ -66,9 +66,9 @@ def _make(words: Sequence[str], options: Options) -> Target:
     return Target(" ".join([*words, *extra]))
 
 
-def cuda(model: str = "unknown", options: Options = None) -> Target:
-    """An NVIDIA GPU."""
-    return _make(["cuda", f"-model={model}"], options)
+def cuda(model: str = "unknown", options: Options = None, *, arch: str | None = None) -> Target:
+    """An NVIDIA GPU; ``arch`` is its architecture, such as "sm_80"."""
+    return _make(["cuda", f"-model={model}", *([f"-arch={arch}"] if arch else [])], options)
 
 
 def rocm(model: str = "unknown", options: Options = None) -> Target:

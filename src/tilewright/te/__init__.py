@@ -3,6 +3,7 @@
 from functools import partial
 
 from tilewright.ir.buffer import decl_buffer
+from tilewright.ir.operators import const
 from tilewright.te import elementwise, hybrid, schedule, tensor
 from tilewright.te.autodiff import gradient
 from tilewright.te.create_prim_func import create_prim_func, create_prim_func_from_outputs

@@ -15,6 +15,7 @@ from tilewright.ir.expr import PrimExpr, Var
 from tilewright.ir.function import BaseFunc
 from tilewright.ir.module import IRModule
 from tilewright.ir.type import VOID, Type
+from tilewright.support import terminal
 from tilewright.support.node import Child, Defines, node
 from tilewright.support.slot import Slot
 from tilewright.support.span import Span
@@ -73,6 +74,10 @@ class PrimFunc(BaseFunc):
     def script(self, tir_prefix: str = "T", show_meta: bool = False) -> str:
         """The function in TVMScript."""
         return text.script(self, tir_prefix, show_meta)
+
+    def show(self, style: str | None = None, black_format: bool = False) -> None:
+        """Print the function; see ``IRModule.show``."""
+        terminal.show(self.script(), style)
 
     def verify(self, module: IRModule) -> None:
         """Raise ``VerifyError`` where the function breaks a rule of ``tir.verify``."""

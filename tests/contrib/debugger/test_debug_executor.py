@@ -118,6 +118,12 @@ def test_times(model: debug_executor.GraphModuleDebug) -> None:
     """Nodes that call a function have a time in every form of the report; others have none."""
     times = model.run_individual(number=2, repeat=2)
     assert [time > 0 for time in times] == [False, True, False, True]
+    rested = model.run_individual(
+        1, 2, cooldown_interval_ms=1, repeats_to_cooldown=1, limit_zero_time_iterations=0
+    )
+    assert [time > 0 for time in rested] == [time > 0 for time in times]
+    one, none = model.run_individual_node(1, number=2, repeat=3), model.run_individual_node(0, repeat=3)
+    assert len(one.results) == len(none.results) == 3 and one.min > 0 == none.max
     report = model.profile(x=nd.array(np.zeros(3, "float32")))
     assert [run.name for run in report.runs] == ["one", "two"]
     assert report.total_seconds == sum(run.seconds for run in report.runs) > 0

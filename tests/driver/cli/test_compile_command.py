@@ -72,6 +72,21 @@ def test_model_library_format(small_onnx, tmp_path, capsys, expected):
         assert "./codegen/host/src/default.c" in archive.getnames()
 
 
+def test_options_of_executors_and_runtimes(small_onnx, tmp_path, capsys, expected):
+    """Options that belong to the executor and to the runtime, as TVM's command line has them."""
+    linked = ["--executor", "graph", "--executor-graph-link-params", "1", "--runtime", "cpp", "-f", "so"]
+    assert main(["compile", small_onnx, "-o", str(tmp_path / "g.tar"), *linked]) == 0
+    np.testing.assert_allclose(outputs_of(tmp_path / "g.tar", X)[0], expected(X)[0], rtol=1e-5)
+    ahead = ["--target", "c", "--executor", "aot", "--executor-aot-unpacked-api", "1", "--runtime", "crt"]
+    more = ["--executor-aot-interface-api", "c", "-f", "mlf"]
+    assert main(["compile", small_onnx, "-o", str(tmp_path / "c.tar"), *ahead, *more]) == 0
+    reported = capsys.readouterr().out
+    assert "llvm -keys=cpu -link-params=1" in reported
+    assert "c -keys=cpu -interface-api=c -unpacked-api=1" in reported
+    with pytest.raises(SystemExit):
+        main(["compile", small_onnx, "--executor-graph-link-params", "perhaps"])
+
+
 def test_options_reach_the_compiler(small_onnx, tmp_path, capsys):
     """Target options, passes, layouts and names change what is made."""
     report = compiled(
@@ -201,6 +216,12 @@ def test_unsupported_operators_are_listed(tmp_path, small_onnx, capsys):
         (["--cross-compiler-options=-O3"], "no cross compiler"),
         (["--cross-compiler", "no-such-compiler-here"], "no-such-compiler-here"),
         (["--executor-aot-interface-api", "c"], "--executor aot"),
+        (["--executor-aot-unpacked-api", "1"], "is for --executor aot, not for graph"),
+        (["--runtime", "crt", "--runtime-cpp-system-lib", "1"], "is for --runtime cpp, not for crt"),
+        (
+            ["--target", "cuda", "--executor-graph-link-params", "1"],
+            "code for cuda cannot be made with link-params",
+        ),
         (["--executor", "vm", "-f", "mlf"], "cannot be a model library"),
         (["--executor", "aot", "--executor-aot-interface-api", "c", "-f", "so"], "-f mlf"),
     ],

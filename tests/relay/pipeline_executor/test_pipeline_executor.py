@@ -59,7 +59,7 @@ def test_many_inputs_on_their_way(tmp_path: Path) -> None:
         assert module.num_executing_pipeline == 20
         for x, y in runs:
             for found, wanted in zip(module.get_output(timeout=60), expected(x, y), strict=True):
-                np.testing.assert_array_equal(found, wanted)
+                np.testing.assert_array_equal(found.numpy(), wanted)
         module.stop()
 
 
@@ -103,7 +103,7 @@ def test_stages_work_at_the_same_time() -> None:
         executor.run = run  # type: ignore[method-assign]
     for value in (1, 2):
         module.run(x=np.full(SHAPE, value, "float32"))
-    assert [module.get_output(timeout=60)[0][0, 0] for _ in range(2)] == [3, 4]
+    assert [module.get_output(timeout=60)[0].numpy()[0, 0] for _ in range(2)] == [3, 4]
     module.stop()
 
 
@@ -145,7 +145,7 @@ def test_wrong_use(tmp_path: Path) -> None:
     with pytest.raises(TilewrightError, match="the pipeline failed"):
         module.get_output(timeout=60)
     module.run(x=np.zeros(SHAPE, "float32"))
-    np.testing.assert_array_equal(module.get_output(timeout=60)[0], 3)
+    np.testing.assert_array_equal(module.get_output(timeout=60)[0].numpy(), 3)
     module.stop()
     (tmp_path / "other.json").write_text("[]")
     with pytest.raises(TilewrightError, match=r"other\.json is not a stored pipeline"):
@@ -172,6 +172,6 @@ def test_ends_of_the_pipeline_by_tvms_names() -> None:
     made = PipelineModule(build(config))
     data = np.full(SHAPE, 3, "float32")
     made.run(x=data)
-    np.testing.assert_array_equal(made.get_output(timeout=60)[0], data + 1)
+    np.testing.assert_array_equal(made.get_output(timeout=60)[0].numpy(), data + 1)
     with pytest.raises(TilewrightError, match="'last' is not a number"):
         config.pipe_output("last")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from tests.tir.schedule.programs import Program, elementwise, matmul, refused
 
@@ -142,3 +144,44 @@ def test_blocks_of_blocks() -> None:
     (i,) = schedule.get_loops(schedule.get_block("outer"))
     schedule.parallel(i)
     Program(row_sums, [(6, 4, 5), (6, 4)], 1, lambda a: a.sum(axis=2)).check(schedule.mod["main"])
+
+
+def test_annotations() -> None:
+    """A value stands at a loop or a block, once for each key, until it is taken back."""
+    schedule = tir.Schedule(elementwise(12, 10).function, debug_mask="all")
+    loop = schedule.get_loops("B")[0]
+    schedule.annotate(loop, "pragma_auto_unroll_max_step", 16)
+    schedule.annotate("B", "note", "text")
+    size = schedule.sample_categorical([8], [1.0])
+    schedule.annotate("D", "size", size)
+    assert schedule.get(loop).annotations["pragma_auto_unroll_max_step"] == 16
+    assert [schedule.get(schedule.get_block(name)).annotations for name in "BD"] == [
+        {"note": "text"},
+        {"size": 8},
+    ]
+    refused(schedule, lambda: schedule.annotate(loop, "pragma_auto_unroll_max_step", 2), "already")
+    refused(schedule, lambda: schedule.unannotate("B", "size"), "no annotation 'size'; it has: note")
+    again = tir.Schedule(elementwise(12, 10).function)
+    schedule.trace.apply_to_schedule(again, remove_postproc=False)
+    stored = tir.Schedule(elementwise(12, 10).function)
+    tir.schedule.Trace.apply_json_to_schedule(json.loads(json.dumps(schedule.trace.as_json())), stored)
+    for replayed in (again, stored):
+        tvm.ir.assert_structural_equal(replayed.mod, schedule.mod)
+    schedule.unannotate("B", "note")
+    assert not schedule.get(schedule.get_block("B")).annotations
+
+
+def test_blocks_by_their_names() -> None:
+    """A name stands for the block in the function that is worked on; the step that looks it up is in the trace."""
+    function = elementwise(12, 10).function
+    schedule = tir.Schedule(tvm.IRModule({"other": function}))
+    refused(schedule, lambda: schedule.get_loops("B"), "there is no function main")
+    schedule.work_on("other")
+    assert schedule.func_working_on == "other"
+    schedule.compute_inline("B")
+    first, second = schedule.trace.as_python()
+    assert (first, second) == (
+        'b0 = sch.get_block(name="B", func_name="other")',
+        "sch.compute_inline(block=b0)",
+    )
+    refused(schedule, lambda: schedule.get_loops("B"), "Cannot find a block with the name: B")

@@ -339,3 +339,15 @@ def test_reorder_under_a_predicate() -> None:
         return np.where(np.arange(30).reshape(6, 5) < 13, a * 2, 77.0)
 
     Program(first_elements, [(6, 5), (6, 5)], 1, expected).check(schedule.mod["main"])
+
+
+def test_unit_loops_are_preserved() -> None:
+    """Steps as later versions of TVM print them; loops of one iteration cannot be left out."""
+    schedule = tir.Schedule(elementwise(12, 10).function)
+    outer, inner = schedule.get_loops("B")
+    parts = schedule.split(inner, factors=[None, 5], preserve_unit_iters=True)
+    schedule.fuse(outer, parts[0], preserve_unit_iters=True)
+    assert [int(schedule.get(loop).extent) for loop in schedule.get_loops("B")] == [24, 5]
+    refused(
+        schedule, lambda: schedule.split(parts[1], [5, 1], preserve_unit_iters=False), "keep their variables"
+    )

@@ -90,11 +90,16 @@ def elementwise_consumer(task: Any, state: StateObject, stage_id: int) -> int | 
         return None
     (target,) = found
     stage, reader = state.stages[stage_id], state.stages[target]
-    if not analyzer(task, state).element_wise_match(stage.op, reader.op):
+    if not is_elementwise_match(task, state, stage_id, target):
         return None
     if has_reduction(stage) and has_reduction(reader):
         return None
     return None if reader.op.name.endswith(".shared") else target
+
+
+def is_elementwise_match(task: Any, state: StateObject, stage_id: int, target: int) -> bool:
+    """True if a stage reads another one element by element."""
+    return bool(analyzer(task, state).element_wise_match(state.stages[stage_id].op, state.stages[target].op))
 
 
 def has_reduction(stage: Stage) -> bool:

@@ -19,6 +19,7 @@ from tilewright.contrib.debugger.debug_result import (
     DebugResult,
 )
 from tilewright.contrib.graph_executor import GraphModule, get_device
+from tilewright.runtime.benchmark import BenchmarkResult, in_groups
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import failure
 from tilewright.runtime.foreign import ForeignModule, NodeOperations
@@ -98,12 +99,42 @@ class GraphModuleDebug(GraphModule):
         self._execute(keep_outputs=True)
         self.debug_datum.note(self.runs, self.outputs)
 
-    def run_individual(self, number: int, repeat: int = 1, min_repeat_ms: int = 0) -> list[float]:
+    def run_individual(
+        self,
+        number: int,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+    ) -> list[float]:
         """The mean time of every node of the graph in milliseconds; zero for those that call no function."""
+        pauses = (limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown)
         times = [0.0] * len(self._graph["nodes"])
         for index, _ in self._operators():
-            times[index] = self._nodes.time_node(index, number, repeat, min_repeat_ms).mean * 1e3
+            times[index] = self.run_individual_node(index, number, repeat, min_repeat_ms, *pauses).mean * 1e3
         return times
+
+    def run_individual_node(
+        self,
+        index: int,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+    ) -> BenchmarkResult:
+        """The times of one node of the graph in seconds; zero if it calls no function."""
+        if index not in dict(self._operators()):
+            return BenchmarkResult([0.0] * repeat)
+        return in_groups(
+            lambda repeats: self._nodes.time_node(index, number, repeats, min_repeat_ms),
+            repeat,
+            cooldown_interval_ms,
+            repeats_to_cooldown,
+            limit_zero_time_iterations,
+        )
 
     def profile(self, collectors: object = None, **input_dict: Any) -> Report:
         """Runs the model once to warm up and once to measure; the times of all nodes."""

@@ -19,6 +19,13 @@ OPT_LEVELS = range(5)
 _KINDS = ("llvm", "c")
 
 
+def _truth(text: str) -> bool:
+    """A truth value as TVM's command line takes it."""
+    if text.lower() not in ("0", "1", "false", "true"):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither 0 nor 1")
+    return text.lower() in ("1", "true")
+
+
 def add_model_arguments(parser: argparse.ArgumentParser, what: str = "the model, such as model.onnx") -> None:
     """Options for reading a model."""
     parser.add_argument("FILE", help=what)
@@ -101,7 +108,18 @@ def add_pass_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 # The options of `compile` that commands which compile a model without writing it leave as they are.
+EXECUTOR_OPTIONS: Mapping[tuple[str, str, str], str] = {
+    ("executor", "graph", "link-params"): "parameters as constants of the library",
+    ("executor", "aot", "link-params"): "parameters as constants of the library, as they always are",
+    ("executor", "aot", "unpacked-api"): "functions that take plain pointers",
+    ("runtime", "cpp", "system-lib"): "functions that register themselves where they are linked",
+    ("runtime", "crt", "system-lib"): "functions that register themselves where they are linked",
+}
+"""Options of the target that belong to an executor or to a runtime: ``--executor-graph-link-params 1``."""
+
 UNWRITTEN_MODEL: Mapping[str, Any] = {
+    **{f"{what}_{name}_{option.replace('-', '_')}": None for what, name, option in EXECUTOR_OPTIONS},
+    "runtime": None,
     "executor_aot_interface_api": None,
     "in_place": None,
     "module_name": "default",
@@ -133,6 +151,13 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("packed", "c"),
         help="the interface of an ahead-of-time model; default: packed",
     )
+    parser.add_argument(
+        "--runtime",
+        choices=("cpp", "crt"),
+        help="what the model is linked with: cpp, or crt where there is no operating system; default: cpp",
+    )
+    for (what, name, option), meaning in EXECUTOR_OPTIONS.items():
+        parser.add_argument(f"--{what}-{name}-{option}", type=_truth, metavar="0|1", help=meaning)
     parser.add_argument(
         "--in-place",
         action="append",

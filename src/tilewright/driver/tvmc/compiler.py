@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.driver.tuning.records import applied_records
-from tilewright.driver.tvmc.arguments import DUMP_FORMATS, Commands, add_compile_arguments, target_options
+from tilewright.driver.tvmc.arguments import (
+    DUMP_FORMATS,
+    EXECUTOR_OPTIONS,
+    Commands,
+    add_compile_arguments,
+    target_options,
+)
 from tilewright.driver.tvmc.common import (
     TVMCException,
     convert_graph_layout,
@@ -173,9 +179,10 @@ def make_settings(
     additional_target_options: Mapping[str, Mapping[str, str]] | None = None,
     executor: str = "graph",
     interface: str | None = None,
+    options: Mapping[str, bool] | None = None,
     **rest: Any,
 ) -> Settings:
-    """Settings from a target as a user gives it, and the rest."""
+    """Settings from a target as a user gives it, and the rest. ``options`` are further options of the target."""
     if executor not in ("", "graph", "vm", "aot"):
         hint = nearest(str(executor), ("graph", "vm", "aot"))
         raise TVMCException(f"the executors are graph, vm and aot, not {executor!r}{hint}")
@@ -190,6 +197,11 @@ def make_settings(
         chosen, generators = Target(target), []
     if target_host is not None:
         chosen = Target(chosen, target_host)
+    unknown = [option for option in options or {} if option not in chosen.kind.options]
+    if unknown:
+        raise TVMCException(f"code for {chosen.kind.name} cannot be made with {unknown[0]}")
+    if options:
+        chosen = Target({**chosen.export(), **options}, chosen.host)
     if executor in ("", "graph") and chosen.attrs.get("executor") == "aot":
         # Programs for TVM choose it with the target: "c -executor=aot".
         executor = "aot"
@@ -255,6 +267,7 @@ def settings_from_arguments(args: argparse.Namespace) -> Settings:
         target_options(args),
         args.executor or "",
         args.executor_aot_interface_api,
+        _executor_options(args),
         opt_level=args.opt_level,
         disabled_pass=tuple(disabled),
         config=parse_configs(args.pass_config),
@@ -262,6 +275,20 @@ def settings_from_arguments(args: argparse.Namespace) -> Settings:
         mod_name=args.module_name,
         in_place=_pairs_from_text(args.in_place or ()),
     )
+
+
+def _executor_options(args: argparse.Namespace) -> dict[str, bool]:
+    """The options of the executor and of the runtime that were chosen; an error for those of another one."""
+    chosen = {"executor": args.executor or "graph", "runtime": args.runtime or "cpp"}
+    found = {}
+    for what, name, option in EXECUTOR_OPTIONS:
+        value = getattr(args, f"{what}_{name}_{option.replace('-', '_')}")
+        if value is None:
+            continue
+        if chosen[what] != name:
+            raise TVMCException(f"--{what}-{name}-{option} is for --{what} {name}, not for {chosen[what]}")
+        found[option] = value
+    return found
 
 
 def _pairs_from_text(given: Sequence[str]) -> dict[str, str]:

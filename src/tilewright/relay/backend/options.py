@@ -62,8 +62,18 @@ class _Description:
         return hash((self._word, self.name))
 
     @classmethod
-    def _types(cls, name: Any) -> dict[str, str]:
+    def list_registered(cls) -> list[str]:
+        """The names of all that there are."""
+        return list(cls._table)
+
+    @classmethod
+    def list_registered_options(cls, name: str | _Description) -> dict[str, str]:
+        """The options of one of them, each with the name of its type."""
         return {key: kind for key, (kind, _) in cls._known(str(name)).items()}
+
+    def target_options(self) -> dict[str, Any]:
+        """The options as those of a target; what is not asked for is left out."""
+        return {key: value for key, value in self.attrs.items() if value}
 
 
 class Executor(_Description):
@@ -78,12 +88,12 @@ class Executor(_Description):
     @staticmethod
     def list_executors() -> list[str]:
         """The names of all executors."""
-        return list(Executor._table)
+        return Executor.list_registered()
 
     @staticmethod
     def list_executor_options(executor: str | Executor) -> dict[str, str]:
         """The options of an executor, each with the name of its type."""
-        return Executor._types(executor)
+        return Executor.list_registered_options(executor)
 
 
 class Runtime(_Description):
@@ -95,9 +105,9 @@ class Runtime(_Description):
     @staticmethod
     def list_runtimes() -> list[str]:
         """The names of all runtimes."""
-        return list(Runtime._table)
+        return Runtime.list_registered()
 
     @staticmethod
     def list_runtime_options(runtime: str | Runtime) -> dict[str, str]:
         """The options of a runtime, each with the name of its type."""
-        return Runtime._types(runtime)
+        return Runtime.list_registered_options(runtime)

@@ -74,6 +74,23 @@ def build_targets(target: Any, target_host: Any = None) -> BuildTargets:
     return BuildTargets(by_device, default, host)
 
 
+def with_options(targets: BuildTargets, options: Mapping[str, Any]) -> BuildTargets:
+    """The targets with further options, each where its kind of target knows them."""
+    if not options:
+        return targets
+    host = _with_known(targets.host, options)
+    by_device = {
+        device: Target(_with_known(one, options), None if one.host is None else host)
+        for device, one in targets.by_device.items()
+    }
+    return BuildTargets(by_device, targets.default_device, host)
+
+
+def _with_known(target: Target, options: Mapping[str, Any]) -> Target:
+    known = {key: value for key, value in options.items() if key in target.kind.options}
+    return Target({**target.export(), **known}, target.host) if known else target
+
+
 def devices_of(module: IRModule, targets: BuildTargets) -> Callable[[RelayExpr], int]:
     """Where the value of each expression of a module is."""
     if targets.is_single:

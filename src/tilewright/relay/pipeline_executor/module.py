@@ -13,6 +13,7 @@ import numpy as np
 from tilewright.contrib.graph_executor import GraphModule
 from tilewright.relay.pipeline_executor.factory import PipelineExecutorFactoryModule
 from tilewright.runtime.loading import load_module
+from tilewright.runtime.ndarray import NDArray, array
 from tilewright.support.errors import TilewrightError
 
 
@@ -98,7 +99,7 @@ class PipelineModule:
             self._runs.append(run)
             self._changed.notify_all()
 
-    def get_output(self, timeout: float | None = None) -> list[np.ndarray[Any, Any]]:
+    def get_output(self, timeout: float | None = None) -> list[NDArray]:
         """The outputs of the first run whose outputs were not taken yet."""
         with self._changed:
             if not self._runs:
@@ -111,7 +112,7 @@ class PipelineModule:
             self._first += 1
         if run.failure is not None:
             raise TilewrightError(f"the pipeline failed: {run.failure}") from run.failure
-        return [run.outputs[number] for number in range(self._num_outputs)]
+        return [array(run.outputs[number]) for number in range(self._num_outputs)]
 
     @property
     def num_executing_pipeline(self) -> int:

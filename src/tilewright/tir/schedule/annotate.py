@@ -6,6 +6,8 @@ loop are data-parallel, and what a block writes is either used only inside one i
 
 from __future__ import annotations
 
+from typing import Any
+
 from tilewright.arith import Analyzer, detect_iter_map
 from tilewright.ir.buffer import Buffer, BufferRegion
 from tilewright.ir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Var, is_const
@@ -66,6 +68,32 @@ def bind(state: ScheduleState, loop: StmtSRef, thread_axis: str) -> None:
     dtype = loop.loop.loop_var.dtype
     axis = IterVar(None, Var(thread_axis, dtype), IterVar.ThreadIndex, thread_axis)
     _set_kind(state, loop, ForKind.THREAD_BINDING, axis)
+
+
+def annotate(state: ScheduleState, place: StmtSRef, key: str, value: Any) -> None:
+    """Attach a value to a block or a loop."""
+    stmt = _annotated(place)
+    if key in stmt.annotations:
+        fail("annotate", place, f"it has an annotation {key!r} already: take that back with unannotate first")
+    _set_annotations(state, stmt, {**stmt.annotations, key: value})
+
+
+def unannotate(state: ScheduleState, place: StmtSRef, key: str) -> None:
+    """Take a value away."""
+    stmt = _annotated(place)
+    if key not in stmt.annotations:
+        known = ", ".join(stmt.annotations) or "none"
+        fail("unannotate", place, f"it has no annotation {key!r}; it has: {known}")
+    _set_annotations(state, stmt, {name: one for name, one in stmt.annotations.items() if name != key})
+
+
+def _annotated(place: StmtSRef) -> Block | For:
+    return place.block if place.is_block else place.loop
+
+
+def _set_annotations(state: ScheduleState, stmt: Block | For, annotations: dict[str, Any]) -> None:
+    made = stmt.replace(annotations=annotations)
+    state.replace({stmt: made}, {stmt: made} if isinstance(stmt, Block) and isinstance(made, Block) else {})
 
 
 def _require_cooperation(state: ScheduleState, loop: StmtSRef, outer: StmtSRef, inner: StmtSRef) -> None:

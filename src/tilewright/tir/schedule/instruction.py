@@ -96,6 +96,9 @@ _KINDS = (
     InstructionKind("ReverseComputeAt", "reverse_compute_at", ("block", "loop"), ("preserve_unit_loops",)),
     InstructionKind("ComputeInline", "compute_inline", ("block",)),
     InstructionKind("ReverseComputeInline", "reverse_compute_inline", ("block",)),
+    InstructionKind("SetScope", "set_scope", ("block",), ("buffer_index", "storage_scope")),
+    InstructionKind("Annotate", "annotate", ("block_or_loop", "ann_val"), ("ann_key",)),
+    InstructionKind("Unannotate", "unannotate", ("block_or_loop",), ("ann_key",)),
     InstructionKind("EnterPostproc", "enter_postproc"),
 )
 

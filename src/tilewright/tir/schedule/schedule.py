@@ -25,6 +25,7 @@ from tilewright.tir.schedule import (
     reduction,
     rfactor,
     sampling,
+    set_scope,
     storage_align,
 )
 from tilewright.tir.schedule.analysis import RefusedStep, loops_above, scope_of
@@ -69,6 +70,7 @@ class Schedule:
         self.seed(seed)
         self._references: dict[BlockRV | LoopRV, StmtSRef] = {}
         self._numbers: dict[Var, int] = {}
+        self._working_on = "main"
 
     def _repr_html_(self) -> str:
         """The program as it is now for a notebook, and the steps that made it."""
@@ -99,6 +101,7 @@ class Schedule:
         made._trace = self._trace.copy()
         made._references = {name: references.get(one, one) for name, one in self._references.items()}
         made._numbers = dict(self._numbers)
+        made._working_on = self._working_on
         return made
 
     def seed(self, seed: int | None) -> None:
@@ -159,14 +162,23 @@ class Schedule:
             raise ScheduleError(f"{rand_var!r} is not a random variable of this schedule", span=user_span())
         del known[rand_var]
 
-    def show(self, rand_var: RandomVariable) -> str:
-        """The text of what a random variable stands for."""
-        return str(self.get(rand_var))
+    def show(self, rand_var: RandomVariable | None = None) -> str | None:
+        """The text of what a random variable stands for; without one, the program and the steps are printed."""
+        if rand_var is not None:
+            return str(self.get(rand_var))
+        self.mod.show()
+        self.trace.show()
+        return None
 
-    def _block(self, given: BlockRV) -> StmtSRef:
-        if not isinstance(given, BlockRV):
+    def _block(self, given: BlockRV | str) -> tuple[BlockRV, StmtSRef]:
+        """A block that is given itself or by its name, and the reference to it."""
+        block = self.get_block(given) if isinstance(given, str) else given
+        if not isinstance(block, BlockRV):
             raise ScheduleError(f"{given!r} is not a block of a schedule (BlockRV)", span=user_span())
-        return self.get_sref(given)
+        return block, self.get_sref(block)
+
+    def _block_or_loop(self, given: BlockRV | LoopRV | str) -> tuple[BlockRV | LoopRV, StmtSRef]:
+        return (given, self._loop(given)) if isinstance(given, LoopRV) else self._block(given)
 
     def _loop(self, given: LoopRV) -> StmtSRef:
         if not isinstance(given, LoopRV):
@@ -234,66 +246,75 @@ class Schedule:
 
     # Questions
 
-    def get_block(self, name: str, func_name: str = "main") -> BlockRV:
-        """The block of this name in a function."""
+    def work_on(self, func_name: str) -> None:
+        """The function in which blocks are looked for by name from now on; it is "main" at first."""
+        self._working_on = func_name
 
-        def found() -> StmtSRef:
-            functions = {variable.name_hint: one for variable, one in self._state.functions().items()}
-            if func_name not in functions:
-                known = ", ".join(functions) or "none"
-                raise ScheduleError(
-                    f"get_block: there is no function {func_name} of blocks in the module; there are: {known}",
-                    span=user_span(),
-                )
-            root = self._state.root(functions[func_name])
-            below = [one for one in self._state.references.values() if one.is_block and _root_of(one) is root]
-            matching = [one for one in below if one.block.name_hint == name]
-            if len(matching) != 1:
-                known = ", ".join(dict.fromkeys(one.block.name_hint for one in below))
-                if matching:
-                    raise RefusedStep(
-                        f"get_block: Found {len(matching)} blocks with the name: {name}",
-                        matching,
-                        span=user_span(),
-                    )
-                raise RefusedStep(
-                    f"get_block: Cannot find a block with the name: {name}; the blocks of function {func_name} are: "
-                    f"{known}",
-                    [],
-                    brief=f"get_block: Cannot find a block with the specified name, {name}, in function {func_name}",
-                    span=user_span(),
-                )
-            return matching[0]
+    @property
+    def func_working_on(self) -> str:
+        """The function in which blocks are looked for by name."""
+        return self._working_on
 
-        block = self._new_block(self._step(found))
-        self._record("GetBlock", [], [name, func_name], [block])
+    def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
+        """The block of this name in a function; by default in the one that ``work_on`` has named."""
+        place = self._working_on if func_name is None else func_name
+        block = self._new_block(self._step(lambda: self._block_named(name, place)))
+        self._record("GetBlock", [], [name, place], [block])
         return block
 
-    def get_loops(self, block: BlockRV) -> list[LoopRV]:
+    def _block_named(self, name: str, func_name: str) -> StmtSRef:
+        functions = {variable.name_hint: one for variable, one in self._state.functions().items()}
+        if func_name not in functions:
+            known = ", ".join(functions) or "none"
+            raise ScheduleError(
+                f"get_block: there is no function {func_name} of blocks in the module; there are: {known}",
+                span=user_span(),
+            )
+        root = self._state.root(functions[func_name])
+        below = [one for one in self._state.references.values() if one.is_block and _root_of(one) is root]
+        matching = [one for one in below if one.block.name_hint == name]
+        if len(matching) != 1:
+            known = ", ".join(dict.fromkeys(one.block.name_hint for one in below))
+            if matching:
+                raise RefusedStep(
+                    f"get_block: Found {len(matching)} blocks with the name: {name}",
+                    matching,
+                    span=user_span(),
+                )
+            raise RefusedStep(
+                f"get_block: Cannot find a block with the name: {name}; the blocks of function {func_name} are: "
+                f"{known}",
+                [],
+                brief=f"get_block: Cannot find a block with the specified name, {name}, in function {func_name}",
+                span=user_span(),
+            )
+        return matching[0]
+
+    def get_loops(self, block: BlockRV | str) -> list[LoopRV]:
         """The loops around a block in its scope, outermost first."""
-        made = [self._new_loop(one) for one in loops_above(self._block(block))]
+        block, reference = self._block(block)
+        made = [self._new_loop(one) for one in loops_above(reference)]
         self._record("GetLoops", [block], [], made)
         return made
 
-    def get_child_blocks(self, block_or_loop: BlockRV | LoopRV) -> list[BlockRV]:
+    def get_child_blocks(self, block_or_loop: BlockRV | LoopRV | str) -> list[BlockRV]:
         """The blocks directly below a block or loop, in order."""
-        is_block = isinstance(block_or_loop, BlockRV)
-        reference = self._block(block_or_loop) if is_block else self._loop(block_or_loop)  # type: ignore[arg-type]
+        block_or_loop, reference = self._block_or_loop(block_or_loop)
         made = [self._new_block(one) for one in self._state.child_blocks(reference)]
         self._record("GetChildBlocks", [block_or_loop], [], made)
         return made
 
-    def get_producers(self, block: BlockRV) -> list[BlockRV]:
+    def get_producers(self, block: BlockRV | str) -> list[BlockRV]:
         """The blocks of the same scope that write what this one reads."""
-        reference = self._block(block)
+        block, reference = self._block(block)
         scope = self._state.get_block_scope(scope_of(reference))
         made = [self._new_block(one) for one in scope.producers(reference)]
         self._record("GetProducers", [block], [], made)
         return made
 
-    def get_consumers(self, block: BlockRV) -> list[BlockRV]:
+    def get_consumers(self, block: BlockRV | str) -> list[BlockRV]:
         """The blocks of the same scope that read what this one writes."""
-        reference = self._block(block)
+        block, reference = self._block(block)
         scope = self._state.get_block_scope(scope_of(reference))
         made = [self._new_block(one) for one in scope.consumers(reference)]
         self._record("GetConsumers", [block], [], made)
@@ -301,8 +322,9 @@ class Schedule:
 
     # Loops
 
-    def fuse(self, *loops_: LoopRV) -> LoopRV:
+    def fuse(self, *loops_: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
         """Make one loop of nested ones, which are given outermost first."""
+        _require_unit_loops("fuse", preserve_unit_iters)
         if not loops_:
             raise ScheduleError("fuse: no loops are given", span=user_span())
         given = [self._loop(loop) for loop in loops_]
@@ -310,8 +332,11 @@ class Schedule:
         self._record("Fuse", loops_, [], [made])
         return made
 
-    def split(self, loop: LoopRV, factors: Sequence[int | ExprRV | None]) -> list[LoopRV]:
+    def split(
+        self, loop: LoopRV, factors: Sequence[int | ExprRV | None], preserve_unit_iters: bool = True
+    ) -> list[LoopRV]:
         """Make nested loops of one, with these extents; one factor may be None, it is as large as it must be."""
+        _require_unit_loops("split", preserve_unit_iters)
         reference = self._loop(loop)
         sizes = [None if factor is None else self._number(factor) for factor in factors]
         made = [self._new_loop(one) for one in self._step(lambda: loops.split(self._state, reference, sizes))]
@@ -352,43 +377,47 @@ class Schedule:
 
     # Places
 
-    def compute_at(self, block: BlockRV, loop: LoopRV, preserve_unit_loops: bool = False) -> None:
+    def compute_at(self, block: BlockRV | str, loop: LoopRV, preserve_unit_loops: bool = False) -> None:
         """Compute a block inside a loop around all blocks that read it: in each iteration what they read."""
-        moved, place = self._block(block), self._loop(loop)
+        block, moved = self._block(block)
+        place = self._loop(loop)
         self._step(lambda: compute_at.compute_at(self._state, moved, place, preserve_unit_loops))
         self._record("ComputeAt", [block, loop], [preserve_unit_loops])
 
-    def reverse_compute_at(self, block: BlockRV, loop: LoopRV, preserve_unit_loops: bool = False) -> None:
+    def reverse_compute_at(
+        self, block: BlockRV | str, loop: LoopRV, preserve_unit_loops: bool = False
+    ) -> None:
         """Compute a block inside a loop around blocks that it reads: in each iteration from what they wrote."""
-        moved, place = self._block(block), self._loop(loop)
+        block, moved = self._block(block)
+        place = self._loop(loop)
         self._step(lambda: compute_at.reverse_compute_at(self._state, moved, place, preserve_unit_loops))
         self._record("ReverseComputeAt", [block, loop], [preserve_unit_loops])
 
-    def compute_inline(self, block: BlockRV) -> None:
+    def compute_inline(self, block: BlockRV | str) -> None:
         """Compute an elementwise block in the blocks that read it."""
-        reference = self._block(block)
+        block, reference = self._block(block)
         self._step(lambda: inline.compute_inline(self._state, reference))
         self._record("ComputeInline", [block])
 
-    def reverse_compute_inline(self, block: BlockRV) -> None:
+    def reverse_compute_inline(self, block: BlockRV | str) -> None:
         """Compute an elementwise block in the only block that it reads."""
-        reference = self._block(block)
+        block, reference = self._block(block)
         self._step(lambda: inline.reverse_compute_inline(self._state, reference))
         self._record("ReverseComputeInline", [block])
 
     # Copies
 
-    def cache_read(self, block: BlockRV, read_buffer_index: int, storage_scope: str) -> BlockRV:
+    def cache_read(self, block: BlockRV | str, read_buffer_index: int, storage_scope: str) -> BlockRV:
         """Copy the buffer of this number among the block's reads to other memory, for all that read it."""
-        reference = self._block(block)
+        block, reference = self._block(block)
         made = self._step(lambda: cache.cache_read(self._state, reference, read_buffer_index, storage_scope))
         result = self._new_block(made)
         self._record("CacheRead", [block], [read_buffer_index, storage_scope], [result])
         return result
 
-    def cache_write(self, block: BlockRV, write_buffer_index: int, storage_scope: str) -> BlockRV:
+    def cache_write(self, block: BlockRV | str, write_buffer_index: int, storage_scope: str) -> BlockRV:
         """Let the block write to other memory first, from where the new block copies."""
-        reference = self._block(block)
+        block, reference = self._block(block)
         made = self._step(
             lambda: cache.cache_write(self._state, reference, write_buffer_index, storage_scope)
         )
@@ -396,18 +425,44 @@ class Schedule:
         self._record("CacheWrite", [block], [write_buffer_index, storage_scope], [result])
         return result
 
-    def storage_align(self, block: BlockRV, buffer_index: int, axis: int, factor: int, offset: int) -> None:
+    def storage_align(
+        self, block: BlockRV | str, buffer_index: int, axis: int, factor: int, offset: int
+    ) -> None:
         """Let a dimension of a written buffer have a stride of ``offset`` more than a multiple of ``factor``."""
-        reference = self._block(block)
+        block, reference = self._block(block)
         given = (buffer_index, axis, factor, offset)
         self._step(lambda: storage_align.storage_align(self._state, reference, *given))
         self._record("StorageAlign", [block], given)
 
+    def set_scope(self, block: BlockRV | str, buffer_index: int | str, storage_scope: str) -> None:
+        """Put a buffer that a block writes, by its number or name, into other memory."""
+        block, reference = self._block(block)
+        index = self._step(lambda: set_scope.written_index(reference, buffer_index))
+        self._step(lambda: set_scope.set_scope(self._state, reference, index, storage_scope))
+        self._record("SetScope", [block], [index, storage_scope])
+
+    # Annotations
+
+    def annotate(self, block_or_loop: BlockRV | LoopRV | str, ann_key: str, ann_val: Any) -> None:
+        """Say something about a block or a loop to the passes that follow, such as ``pragma_auto_unroll_max_step``;
+        a value may be a number that was sampled."""
+        block_or_loop, reference = self._block_or_loop(block_or_loop)
+        value = self._number(ann_val) if isinstance(ann_val, Var) else ann_val
+        self._step(lambda: annotate.annotate(self._state, reference, ann_key, value))
+        self._record("Annotate", [block_or_loop, ann_val], [ann_key])
+
+    def unannotate(self, block_or_loop: BlockRV | LoopRV | str, ann_key: str) -> None:
+        """Take back what ``annotate`` has said."""
+        block_or_loop, reference = self._block_or_loop(block_or_loop)
+        self._step(lambda: annotate.unannotate(self._state, reference, ann_key))
+        self._record("Unannotate", [block_or_loop], [ann_key])
+
     # Reductions
 
-    def decompose_reduction(self, block: BlockRV, loop: LoopRV) -> BlockRV:
+    def decompose_reduction(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """Initialise a reduction in a separate block directly before a loop; returns the new block."""
-        reduction_block, place = self._block(block), self._loop(loop)
+        block, reduction_block = self._block(block)
+        place = self._loop(loop)
         made = self._step(lambda: reduction.decompose_reduction(self._state, reduction_block, place))
         result = self._new_block(made)
         self._record("DecomposeReduction", [block, loop], [], [result])
@@ -453,6 +508,15 @@ class Schedule:
     def enter_postproc(self) -> None:
         """Mark the place in the trace after which steps only finish what is decided."""
         self._record("EnterPostproc", [])
+
+
+def _require_unit_loops(primitive: str, preserve_unit_iters: bool) -> None:
+    """Refuse to leave loops of one iteration out of what blocks are bound to, which TVM's later versions can."""
+    if not preserve_unit_iters:
+        raise ScheduleError(
+            f"{primitive}: loops of one iteration keep their variables (preserve_unit_iters=True)",
+            span=user_span(),
+        )
 
 
 def _root_of(reference: StmtSRef) -> StmtSRef:

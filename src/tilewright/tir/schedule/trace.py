@@ -3,11 +3,13 @@ on another schedule, with other decisions if desired."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.ir.convert import convert
 from tilewright.ir.expr import IntImm
+from tilewright.support import terminal
 from tilewright.support.errors import ScheduleError
 from tilewright.tir.schedule.instruction import Instruction, InstructionKind, is_variable
 from tilewright.tir.schedule.random_variables import BlockRV, LoopRV
@@ -124,14 +126,18 @@ class Trace:
             ) from None
         values: dict[str, Any] = {}
         for number, (name, given, attrs, made) in enumerate(parsed):
-            unknown = [one for one in given if isinstance(one, str) and one not in values]
+            unknown = [one for one in given if _is_name(one) and one not in values]
             if unknown:
                 raise ScheduleError(f"step {number} ({name}) uses {unknown[0]}, which no step before it gave")
-            inputs = [values[one] if isinstance(one, str) else one for one in given]
+            inputs = [values[one] if _is_name(one) else _unquoted(one) for one in given]
             kind = InstructionKind.get(name)
             outputs = _take(sch, kind, inputs, attrs, decisions.get(number))
             _require_outputs(kind, outputs, made)
             values.update(zip(made, outputs, strict=True))
+
+    def show(self, style: str | None = None, black_format: bool = False) -> None:
+        """Print the steps; see ``IRModule.show``."""
+        terminal.show(str(self), style)
 
     def copy(self) -> Trace:
         """Another trace of the same steps."""
@@ -178,10 +184,21 @@ def _new_name(variable: Any, names: dict[Any, str]) -> str:
 
 
 def _plain(value: Any, names: Mapping[Any, str]) -> Any:
-    """An input as JSON: random variables by name."""
+    """An input as JSON: random variables by name, texts in quotation marks."""
     if is_variable(value):
         return names[value]
+    if isinstance(value, str):
+        return json.dumps(value)
     return int(value.value) if isinstance(value, IntImm) else value
+
+
+def _is_name(given: Any) -> bool:
+    """True for an input that is the name of a random variable; see ``_plain``."""
+    return isinstance(given, str) and not given.startswith('"')
+
+
+def _unquoted(given: Any) -> Any:
+    return json.loads(given) if isinstance(given, str) else given
 
 
 def _constant(decision: Any) -> Any:
