@@ -11,7 +11,7 @@ from tilewright.rpc.owner import Owner
 from tilewright.rpc.remote_array import RemoteDevice
 from tilewright.rpc.remote_machine import RemoteMachine
 from tilewright.rpc.values import U8, U64
-from tilewright.runtime.benchmark import BenchmarkResult, in_groups, require_counts
+from tilewright.runtime.benchmark import BenchmarkResult, evaluator_in_groups, require_counts
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import failure
 from tilewright.runtime.foreign import ForeignMachine, ForeignModule
@@ -145,18 +145,13 @@ class RemoteModule(HoldsReference, ForeignModule):
             )
         time_remote(self.peer, function, dev, number, repeat, min_repeat_ms, f_preproc)  # checks them
 
-        def evaluate(*args: Any) -> BenchmarkResult:
-            return in_groups(
-                lambda repeats: time_remote(
-                    self.peer, function, dev, number, repeats, min_repeat_ms, f_preproc
-                )(*args),
-                repeat,
-                cooldown_interval_ms,
-                repeats_to_cooldown,
-                limit_zero_time_iterations,
-            )
-
-        return evaluate
+        return evaluator_in_groups(
+            lambda repeats: time_remote(self.peer, function, dev, number, repeats, min_repeat_ms, f_preproc),
+            repeat,
+            cooldown_interval_ms,
+            repeats_to_cooldown,
+            limit_zero_time_iterations,
+        )
 
     def graph_executor(self, graph_json: str, devices: Sequence[Device]) -> Module:
         """An executor there of a graph whose functions are in this module."""

@@ -139,6 +139,27 @@ def in_groups(
     return BenchmarkResult(seconds)
 
 
+def evaluator_in_groups(
+    evaluator_of: Callable[[int], Callable[..., BenchmarkResult]],
+    repeat: int,
+    cooldown_interval_ms: int,
+    repeats_to_cooldown: int,
+    limit_zero_time_iterations: int,
+) -> Callable[..., BenchmarkResult]:
+    """An evaluator that measures ``in_groups``, each by the evaluator for so many repeats."""
+
+    def evaluate(*args: Any) -> BenchmarkResult:
+        return in_groups(
+            lambda repeats: evaluator_of(repeats)(*args),
+            repeat,
+            cooldown_interval_ms,
+            repeats_to_cooldown,
+            limit_zero_time_iterations,
+        )
+
+    return evaluate
+
+
 class _Timer:
     """Calls a function many times, in pieces, between which Python handles signals such as Ctrl-C."""
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewright.runtime.benchmark import BenchmarkResult, in_groups, require_counts, time_evaluator
+from tilewright.runtime.benchmark import BenchmarkResult, evaluator_in_groups, require_counts, time_evaluator
 from tilewright.runtime.binding import SLOT_PREFIX, Bindings
 from tilewright.runtime.device import Device
 from tilewright.runtime.export import export_library
@@ -281,18 +281,15 @@ class Module:
         function = self.get_function(func_name, query_imports=True)
         require_counts(number, repeat, min_repeat_ms)
 
-        def evaluate(*args: Any) -> BenchmarkResult:
-            return in_groups(
-                lambda repeats: time_evaluator(
-                    function, number, repeats, min_repeat_ms, f_preproc, dev, cache_flush_bytes
-                )(*args),
-                repeat,
-                cooldown_interval_ms,
-                repeats_to_cooldown,
-                limit_zero_time_iterations,
-            )
-
-        return evaluate
+        return evaluator_in_groups(
+            lambda repeats: time_evaluator(
+                function, number, repeats, min_repeat_ms, f_preproc, dev, cache_flush_bytes
+            ),
+            repeat,
+            cooldown_interval_ms,
+            repeats_to_cooldown,
+            limit_zero_time_iterations,
+        )
 
     def session(
         self,

@@ -7,17 +7,14 @@ from typing import Any
 from tilewright import te, tir
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.te import Tensor
-from tilewright.tir.data_layout import Layout
+from tilewright.topi.nn.utils import channel_block
 from tilewright.topi.utils import get_const_tuple
 
 
 def channel_shuffle(data: Tensor, groups: int, layout: str = "NCHW") -> Tensor:
     """The first channel of each group, then the second of each, and so on: channel ``c`` of the result is channel
     ``c // groups`` of group ``c % groups``. The layout is NCHW, or NCHW with the channels in blocks (``NCHW16c``)."""
-    named = Layout(layout)
-    block = named.factor_of("C")
-    if layout not in ("NCHW", f"NCHW{block}c"):
-        raise OpAttributeInvalid(f"the layout is NCHW with or without blocks of channels, not {layout!r}")
+    block = channel_block(layout)
     (outer,) = get_const_tuple([data.shape[1]])
     channels = outer * max(block, 1)
     if channels % groups:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import te, tir
-from tilewright.support.errors import OpAttributeInvalid
 from tilewright.te import Tensor
-from tilewright.tir.data_layout import Layout
+from tilewright.topi.nn.utils import channel_block
 from tilewright.topi.utils import get_const_tuple
 
 
@@ -15,7 +14,7 @@ def frames_to_rows(data: Tensor, frames: int, parts: int = 1, layout: str = "NCH
     """Every ``frames`` images of a batch as ``parts`` images, which have a row for each frame:
     ``(n * frames, c, h, w)`` becomes ``(n * parts, c, frames, h * w // parts)``, of which each has ``h // parts`` rows
     of every frame. The layout is NCHW, or NCHW with the channels in blocks (``NCHW16c``)."""
-    _check(layout)
+    channel_block(layout)  # refuses others
     images, channels, height, width, *block = get_const_tuple(data.shape)
 
     def element(n: Any, c: Any, frame: Any, pixel: Any, *part: Any) -> Any:
@@ -30,7 +29,7 @@ def frames_to_rows(data: Tensor, frames: int, parts: int = 1, layout: str = "NCH
 
 def rows_to_frames(data: Tensor, height: int, parts: int = 1, layout: str = "NCHW") -> Tensor:
     """The inverse: a row of every ``parts`` images as one image of ``height`` rows."""
-    _check(layout)
+    channel_block(layout)  # refuses others
     images, channels, frames, pixels, *block = get_const_tuple(data.shape)
     rows, width = height // parts, pixels * parts // height
 
@@ -41,9 +40,3 @@ def rows_to_frames(data: Tensor, height: int, parts: int = 1, layout: str = "NCH
     shape = (images // parts * frames, channels, height, width, *block)
     made: Tensor = te.compute(shape, element, name="rows_to_frames", tag="injective")
     return made
-
-
-def _check(layout: str) -> None:
-    block = Layout(layout).factor_of("C")
-    if layout not in ("NCHW", f"NCHW{block}c"):
-        raise OpAttributeInvalid(f"the layout is NCHW with or without blocks of channels, not {layout!r}")

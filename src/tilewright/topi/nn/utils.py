@@ -113,6 +113,14 @@ def spatial_axes(layout: str, rank: int, letters: str) -> list[int]:
     return positions
 
 
+def channel_block(layout: str) -> int:
+    """The channels of a block of ``NCHW16c``; -1 for NCHW. Other layouts are an error."""
+    block = Layout(layout).factor_of("C")
+    if layout not in ("NCHW", f"NCHW{block}c"):
+        raise OpAttributeInvalid(f"the layout is NCHW with or without blocks of channels, not {layout!r}")
+    return block
+
+
 def in_rewritten_layout(
     weight: Tensor, layout: str, axes: Sequence[str], compute: Callable[[Tensor], Tensor]
 ) -> Tensor:
